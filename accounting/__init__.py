@@ -1,0 +1,1 @@
+"""Accounting without Django: job records, metering, prices, ledger, statements, exports."""
