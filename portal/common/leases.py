@@ -1,0 +1,34 @@
+"""Leases: at most one worker does a named piece of work at a time."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+from django.utils import timezone
+
+from portal.common.models import Lease
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@contextmanager
+def hold_lease(name: str, *, seconds: int) -> Iterator[bool]:
+    """Yield True while this caller holds the lease, False when another one does.
+
+    A holder that dies loses the lease after `seconds`; the work behind it must bear two runs.
+    """
+    holder = uuid4().hex
+    now = timezone.now()
+    Lease.objects.get_or_create(name=name, defaults={"expires_at": EPOCH})
+    is_taken = (
+        Lease.objects.filter(name=name, expires_at__lte=now).update(
+            holder=holder, expires_at=now + timedelta(seconds=seconds)
+        )
+        == 1
+    )
+    try:
+        yield is_taken
+    finally:
+        if is_taken:
+            Lease.objects.filter(name=name, holder=holder).update(holder="", expires_at=EPOCH)
