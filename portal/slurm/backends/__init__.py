@@ -1,0 +1,1 @@
+"""Backends of the gateway; only portal.slurm.factory imports them."""

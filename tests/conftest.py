@@ -1,0 +1,3 @@
+"""Fixtures that several layers share."""
+
+pytest_plugins = ["tests.sandbox_fixtures"]
