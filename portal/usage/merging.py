@@ -1,0 +1,169 @@
+"""Decides what a row that was just read means for the job that is already stored: pure."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from typing import NamedTuple
+
+from accounting.records import DELIMITER, JobRecord
+
+MAX_LENGTHS = {"account": 255, "user": 255, "qos": 255, "db_index": 80, "job_id": 80}
+MAX_UID = 2**32 - 1
+MAX_TRES_NAME = 255
+
+
+class JobValues(NamedTuple):
+    """A job's columns that come from its row, in the names of the model."""
+
+    job_id: str
+    job_id_raw: str
+    account: str
+    user: str
+    uid: int | None
+    partition: str
+    qos: str
+    state: str
+    is_final: bool
+    submit_at: datetime | None
+    start_at: datetime | None
+    end_at: datetime | None
+    elapsed_seconds: int
+    suspended_seconds: int
+    alloc_tres: str
+    node_list: str
+    job_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """What the database holds of a job before the row is taken in."""
+
+    pk: int
+    project_id: int
+    row_hash: str
+    first_seen_at: datetime
+    changed_at: datetime
+    values: JobValues
+
+
+class Outcome(Enum):
+    """How a row is counted: as a new job, a changed one, or one that it does not change."""
+
+    NEW = "new"
+    CHANGED = "changed"
+    SAME = "same"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """What to store: `values` is None where the row is to be left alone."""
+
+    outcome: Outcome
+    values: JobValues | None = None
+    keeps_row: bool = False
+    is_relabelled: bool = False
+
+
+def read_values(record: JobRecord) -> JobValues:
+    """Return a record's columns as they are stored."""
+    return JobValues(
+        record.job_id,
+        record.job_id_raw,
+        record.account,
+        record.user,
+        record.uid,
+        record.partition,
+        record.qos,
+        record.state,
+        record.is_final,
+        record.submit_at,
+        record.start_at,
+        record.end_at,
+        record.elapsed_seconds,
+        record.suspended_seconds,
+        ",".join(f"{name}={count}" for name, count in record.alloc_tres),
+        record.node_list,
+        record.job_name,
+    )
+
+
+def is_of_cluster(record: JobRecord, cluster_name: str) -> bool:
+    """Say whether the row is the cluster's; slurmdbd keeps names in lower case."""
+    return record.cluster.lower() == cluster_name.lower()
+
+
+def find_misfit(record: JobRecord, cluster_name: str) -> str | None:
+    """Return why a readable record cannot be stored for this cluster, or None."""
+    if not is_of_cluster(record, cluster_name):
+        return f"a row of cluster {record.cluster[:80]}, not of {cluster_name}"
+    for name, limit in MAX_LENGTHS.items():
+        if len(getattr(record, name)) > limit:
+            return f"{name} is longer than {limit} characters"
+    if record.uid is not None and record.uid > MAX_UID:
+        return f"UID {record.uid} is no user id"
+    if any(len(name) > MAX_TRES_NAME for name, _ in record.alloc_tres):
+        return f"the name of a TRES is longer than {MAX_TRES_NAME} characters"
+    return None
+
+
+def normalise_line(line: bytes, delimiter: str) -> bytes:
+    """Return the row with DELIMITER between its fields: equal whichever one sacct was asked for."""
+    if delimiter == DELIMITER:
+        return line
+    return line.replace(delimiter.encode(), DELIMITER.encode())
+
+
+def hash_line(line: bytes) -> str:
+    """Return the hexadecimal SHA-256 of a raw row."""
+    return hashlib.sha256(line).hexdigest()
+
+
+def merge_row(
+    stored: StoredJob | None, found: JobValues, row_hash: str, read_at: datetime
+) -> Merge:
+    """Decide what a row does, so that the order of reading does not matter.
+
+    A final row stands over an open one, and of two open rows the one that has run for longer;
+    otherwise the one read later. Account, user and UID of a final job stay as first read, for
+    sacct prints those of the association as it is today (a difference is_relabelled). The raw row
+    is kept, unless all that is new is that a job runs on.
+    """
+    if stored is None:
+        return Merge(Outcome.NEW, found, keeps_row=True)
+    if row_hash == stored.row_hash or _is_stale(stored, found, read_at):
+        return Merge(Outcome.SAME)
+    before = stored.values
+    values = _keep_labels(before, found) if before.is_final else found
+    runs_on = not found.is_final and before == found._replace(
+        elapsed_seconds=before.elapsed_seconds, suspended_seconds=before.suspended_seconds
+    )
+    return Merge(
+        Outcome.SAME if values == before else Outcome.CHANGED,
+        values,
+        keeps_row=not runs_on,
+        is_relabelled=values != found,
+    )
+
+
+def _keep_labels(before: JobValues, found: JobValues) -> JobValues:
+    return found._replace(
+        account=before.account or found.account,
+        user=before.user or found.user,
+        uid=found.uid if before.uid is None else before.uid,
+    )
+
+
+def _is_stale(stored: StoredJob, found: JobValues, read_at: datetime) -> bool:
+    before = stored.values
+    if before.is_final != found.is_final:
+        return before.is_final
+    if not found.is_final:
+        was, now = _measure_progress(before), _measure_progress(found)
+        if was != now:
+            return now < was
+    return read_at < stored.changed_at
+
+
+def _measure_progress(values: JobValues) -> tuple[bool, int]:
+    return values.start_at is not None, values.elapsed_seconds + values.suspended_seconds
