@@ -20,10 +20,10 @@ def sandbox() -> Iterator[Sandbox]:
     """Give a running sandbox with the users of SANDBOX_USERS, and take it away at the end.
 
     With SLUICEWAY_TEST_SANDBOX set to a folder, the sandbox there is used, started where it is
-    not, and kept. Without root the tests that need it are skipped.
+    not, and kept. The sandbox runs jobs as several Unix users, so without root this fails.
     """
     if os.geteuid() != 0:
-        pytest.skip("the Slurm sandbox needs root")
+        pytest.fail("the Slurm sandbox runs jobs as several Unix users: run the tests as root")
     kept_root = os.environ.get(KEPT_ROOT_VARIABLE)
     cluster = Sandbox(
         Path(kept_root) if kept_root else SANDBOX_ROOT, SandboxSpec(users=SANDBOX_USERS)

@@ -1,0 +1,1 @@
+"""A real, disposable Slurm cluster on one machine, for demos and tests."""
