@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 TEST_VAR = Path(__file__).resolve().parents[1] / "var" / "test"
-TEST_VAR.mkdir(parents=True, exist_ok=True)
+(TEST_VAR / "static").mkdir(parents=True, exist_ok=True)
 os.environ["SLUICEWAY_VAR_DIR"] = str(TEST_VAR)
 os.environ["SLUICEWAY_ENV_FILE"] = ""
 os.environ.setdefault("SLUICEWAY_SECRET_KEY", "a key for tests alone, never for an installation")

@@ -113,6 +113,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if ENV.is_https el
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 SESSION_COOKIE_NAME = "sluiceway_session"
 CSRF_COOKIE_NAME = "sluiceway_csrf"
+CSRF_FAILURE_VIEW = "portal.web.views.errors.show_csrf_failure"
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {

@@ -2,7 +2,7 @@
 
 from zoneinfo import ZoneInfo
 
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Q, QuerySet, When
 
 from portal.common.errors import PortalError
 from portal.projects.choices import ProjectRole, ProjectState, SiteRole
@@ -100,9 +100,10 @@ def list_requestable_projects(user: User) -> QuerySet[Project]:
 
 
 def list_members(project: Project) -> QuerySet[Membership]:
-    """Return the project's memberships with their people, PIs first."""
+    """Return the project's memberships with their people: PIs, managers, members."""
+    ranks = [When(role=role, then=rank) for rank, role in enumerate(ProjectRole.values)]
     return (
         Membership.objects.filter(project=project)
         .select_related("user")
-        .order_by("-role", "user__last_name", "user__username")
+        .order_by(Case(*ranks), "user__last_name", "user__username")
     )

@@ -1,0 +1,118 @@
+// Niceties on top of pages that work without them: copy a command, estimate a cost while typing,
+// focus an error summary, and guard a form against a second click.
+(function () {
+  "use strict";
+  document.documentElement.classList.add("js");
+
+  const summary = document.getElementById("error-summary");
+  if (summary) summary.focus();
+
+  document.querySelectorAll("[data-copy]").forEach(function (button) {
+    button.addEventListener("click", function () {
+      const source = document.getElementById(button.dataset.copy);
+      const label = button.textContent;
+      copyText(source.textContent.trim(), source).then(function (done) {
+        button.textContent = done ? "Copied" : "Selected";
+        setTimeout(function () { button.textContent = label; }, 1600);
+      });
+    });
+  });
+
+  function copyText(text, source) {
+    if (navigator.clipboard) {
+      return navigator.clipboard.writeText(text).then(
+        function () { return true; },
+        function () { return selectText(source); }
+      );
+    }
+    return Promise.resolve(selectText(source));
+  }
+
+  function selectText(source) {
+    const range = document.createRange();
+    range.selectNodeContents(source);
+    const selection = window.getSelection();
+    selection.removeAllRanges();
+    selection.addRange(range);
+    return false;
+  }
+
+  document.querySelectorAll("form[data-once]").forEach(function (form) {
+    let isSent = false;
+    form.addEventListener("submit", function (event) {
+      if (isSent) { event.preventDefault(); return; }
+      isSent = true;
+      setTimeout(function () { isSent = false; }, 5000);
+    });
+  });
+  window.addEventListener("pageshow", function (event) {
+    if (event.persisted) window.location.reload();
+  });
+
+  const requestForm = document.getElementById("request-form");
+  if (requestForm) watchRequest(requestForm, JSON.parse(requestForm.dataset.prices));
+
+  function watchRequest(form, catalogue) {
+    const touched = new WeakSet();
+    form.addEventListener("input", function (event) {
+      touched.add(event.target);
+      refresh();
+    });
+    form.addEventListener("change", function (event) {
+      const line = event.target.closest("fieldset.request-line");
+      if (line && event.target.name.endsWith("-offering")) prefill(line, event.target.value);
+      refresh();
+    });
+    refresh();
+
+    function prefill(line, code) {
+      const offering = catalogue.offerings[code];
+      if (!offering) return;
+      ["units", "unit_hours"].forEach(function (name) {
+        const field = find(line, name);
+        if (!touched.has(field)) field.value = offering[name];
+      });
+    }
+
+    function find(line, name) {
+      return line.querySelector("[name$='-" + name + "']");
+    }
+
+    function refresh() {
+      const project = form.querySelector("[name=project]").value;
+      const prices = catalogue.prices[project] || catalogue.prices[""];
+      let total = 0n;
+      let isKnown = true;
+      form.querySelectorAll("fieldset.request-line").forEach(function (line) {
+        const price = (prices[find(line, "offering").value] || {})[find(line, "purchase_option").value];
+        const hours = find(line, "unit_hours").value.trim();
+        const box = line.querySelector("[data-estimate]");
+        if (price === undefined || !/^[0-9]{1,12}$/.test(hours)) {
+          isKnown = false;
+          box.textContent = "no data";
+          return;
+        }
+        const minor = toMinorUnits(BigInt(hours) * BigInt(price));
+        total += minor;
+        box.textContent = render(minor);
+      });
+      form.querySelector("[data-total]").textContent = isKnown ? render(total) : "no data";
+    }
+
+    // Half to even, as the ledger rounds.
+    function toMinorUnits(micros) {
+      const size = 10n ** BigInt(6 - catalogue.exponent);
+      const whole = micros / size;
+      const twice = (micros % size) * 2n;
+      return twice > size || (twice === size && whole % 2n === 1n) ? whole + 1n : whole;
+    }
+
+    function render(minor) {
+      const digits = minor.toString().padStart(catalogue.exponent + 1, "0");
+      const cut = digits.length - catalogue.exponent;
+      const whole = digits.slice(0, cut).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+      const rest = catalogue.exponent ? "." + digits.slice(cut) : "";
+      return whole + rest + " " + catalogue.currency;
+    }
+  }
+})();

@@ -1,0 +1,26 @@
+"""Signing in and out."""
+
+from django.contrib.auth.decorators import login_not_required
+from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpResponse
+from django.utils.decorators import method_decorator
+
+from portal.web.forms.accounts import LoginForm
+
+
+class PortalLoginView(LoginView):
+    """The login page; a wrong password answers 400 with the form and its message."""
+
+    template_name = "login.html"
+    authentication_form = LoginForm
+    redirect_authenticated_user = True
+
+    def form_invalid(self, form: LoginForm) -> HttpResponse:  # type: ignore[override]
+        response = self.render_to_response(self.get_context_data(form=form))
+        response.status_code = 400
+        return response
+
+
+@method_decorator(login_not_required, name="dispatch")
+class PortalLogoutView(LogoutView):
+    """Ends the session; takes POST only."""
