@@ -100,6 +100,16 @@ def render_gres(spec: SandboxSpec, paths: SandboxPaths) -> str:
     return render_gres_conf(spec.node_groups, PurePosixPath(paths.devices))
 
 
+def render_cgroup_conf() -> str:
+    """Return cgroup.conf: the plugin is named, since looking for one ends slurmd.
+
+    No plugin of the sandbox uses cgroups, but slurmd loads the plugin anyway: by itself it ends
+    where /sys/fs/cgroup is not mounted, as in many containers, and asks systemd for a scope where
+    there is only cgroup v2.
+    """
+    return "# Written by the sandbox at every start.\nCgroupPlugin=cgroup/v1\n"
+
+
 def render_slurmdbd_conf(
     paths: SandboxPaths, ports: Mapping[str, int], password: str, *, on_loopback: bool
 ) -> str:
