@@ -1,8 +1,9 @@
 """Reads requests and allocations, each only for those who may see it."""
 
+from collections.abc import Collection
 from datetime import date
 
-from django.db.models import Prefetch, Q, QuerySet
+from django.db.models import Count, Prefetch, Q, QuerySet
 
 from portal.allocations.choices import RequestState
 from portal.allocations.models import (
@@ -40,6 +41,11 @@ def can_edit(user: User, request: AllocationRequest) -> bool:
     """Say whether the person may change or withdraw the request now."""
     is_open = request.state in (RequestState.SUBMITTED, RequestState.CHANGES_REQUESTED)
     return is_open and can_request_for(user, request.project)
+
+
+def can_hold(user: User, project: Project) -> bool:
+    """Say whether the person may place and release holds: an operator over the project."""
+    return has_role_on(user, SiteRole.OPERATOR, project)
 
 
 def _with_lines(requests: QuerySet[AllocationRequest]) -> QuerySet[AllocationRequest]:
@@ -116,6 +122,26 @@ def list_allocations_of(user: User) -> QuerySet[Allocation]:
     return _with_allocation_lines(
         Allocation.objects.filter(project__in=list_visible_projects(user))
     ).order_by("-start_date", "-id")
+
+
+def list_shared_kinds(projects: Collection[Project], on: date) -> set[tuple[int, int, str, str]]:
+    """Return (project id, cluster id, GRES type, purchase option) that several lines serve.
+
+    Lines in force on the day are counted: of these, a job must name its QOS.
+    """
+    kind = (
+        "allocation__project_id",
+        "offering__pool__cluster_id",
+        "offering__pool__gres_type",
+        "purchase_option",
+    )
+    lines = AllocationLine.objects.filter(
+        allocation__project__in=projects,
+        allocation__start_date__lte=on,
+        allocation__end_date__gt=on,
+    )
+    counted = lines.order_by().values_list(*kind).annotate(count=Count("id"))
+    return {(row[0], row[1], row[2], row[3]) for row in counted.filter(count__gt=1)}
 
 
 def list_lines_in_force(cluster: Cluster, on: date) -> QuerySet[AllocationLine]:

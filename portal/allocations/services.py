@@ -22,15 +22,17 @@ from portal.allocations.models import (
     RequestComment,
     RequestLine,
 )
-from portal.allocations.selectors import can_comment, can_review
+from portal.allocations.selectors import can_comment, can_hold, can_review
 from portal.audit.services import record_event
 from portal.catalog.models import Offering
 from portal.common.errors import Conflict, InvalidInput, NotFound, NotPermitted
 from portal.common.ticks import request_tick
-from portal.projects.choices import ProjectState, SiteRole
+from portal.projects.choices import ProjectState
 from portal.projects.models import Project, User
-from portal.projects.selectors import can_request_for, get_site_zone, has_role_on
+from portal.projects.selectors import can_request_for, get_site_zone
 
+QOS_NAME_LENGTH = 42
+QOS_GRES_LENGTH = 16
 OPEN_STATES = (RequestState.SUBMITTED, RequestState.CHANGES_REQUESTED)
 
 
@@ -162,7 +164,8 @@ def approve_request(
         raise Conflict(f"Project {request.project.code} has ended.")
     if request.end_date <= now.astimezone(get_site_zone()).date():
         raise Conflict("The period asked for is over: ask the requester for new dates.")
-    granted = check_grants(list(request.lines.select_related("offering__pool")), grants)
+    lines = request.lines.select_related("offering__pool").order_by("id")
+    granted = check_grants(list(lines), grants)
     for line, grant in granted.items():
         line.granted_units = grant.units
         line.granted_unit_hours = grant.unit_hours if grant.units else 0
@@ -204,8 +207,14 @@ def _store_allocation_line(allocation: Allocation, line: RequestLine, grant: Gra
 
 
 def make_qos_name(project_code: str, line: AllocationLine) -> str:
-    """Return the line's QOS name: readable, and unique through the line's id."""
-    return f"sw-{project_code}-{line.offering.pool.gres_type}-{line.pk}".lower()
+    """Return the line's QOS name: readable, and unique through the line's id at its end.
+
+    slurmdbd tells QOS apart by their first 42 characters alone (as_mysql, "unique index
+    (name(42))"): of two that begin alike it silently keeps the first, with the second's limits.
+    """
+    ending = f"-{line.offering.pool.gres_type[:QOS_GRES_LENGTH]}-{line.pk}"
+    beginning = f"sw-{project_code}"[: QOS_NAME_LENGTH - len(ending)].rstrip("-_.")
+    return f"{beginning}{ending}".lower()
 
 
 @transaction.atomic
@@ -279,7 +288,7 @@ def release_hold(*, actor: User, line: AllocationLine, now: datetime) -> None:
 
 
 def _check_may_hold(actor: User, line: AllocationLine) -> None:
-    if not has_role_on(actor, SiteRole.OPERATOR, line.allocation.project):
+    if not can_hold(actor, line.allocation.project):
         raise NotPermitted("Only operators place and release holds.")
 
 

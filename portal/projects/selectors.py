@@ -91,11 +91,13 @@ def list_visible_projects(user: User) -> QuerySet[Project]:
 
 def list_requestable_projects(user: User) -> QuerySet[Project]:
     """Return the active projects for which the person may ask for GPUs."""
+    return list_led_projects(user).filter(state=ProjectState.ACTIVE)
+
+
+def list_led_projects(user: User) -> QuerySet[Project]:
+    """Return the projects that the person leads or led, those that have ended included."""
     return Project.objects.filter(
-        state=ProjectState.ACTIVE,
-        is_suspense=False,
-        memberships__user=user,
-        memberships__role__in=LEADING_ROLES,
+        is_suspense=False, memberships__user=user, memberships__role__in=LEADING_ROLES
     ).distinct()
 
 

@@ -63,8 +63,9 @@ def test_from_the_catalogue_to_an_allocation(
     reconcile_cluster(show.cluster, get_fake(show.cluster.name), show.now)
     pi.reload()
     expect(pi.get_by_text("In force").first).to_be_visible()
+    qos = allocation.lines.get(offering__code="a100").qos_name  # the project holds another line
     expect(
-        pi.get_by_text("sbatch -A p1001 --gres=gpu:a100:2 --time=01:00:00 job.sh")
+        pi.get_by_text(f"sbatch -A p1001 --gres=gpu:a100:2 --qos={qos} --time=01:00:00 job.sh")
     ).to_be_visible()
     pi.get_by_role("link", name="Usage and cost").click()
     expect(pi.get_by_role("heading", name=re.compile("Usage and cost"))).to_be_visible()

@@ -15,7 +15,10 @@ class MemberForm(forms.Form):
         label="Login of the person",
         max_length=150,
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
-        error_messages={"required": "Write the person's login."},
+        error_messages={
+            "required": "Write the person's login.",
+            "max_length": "A login has at most 150 characters.",
+        },
     )
     role = forms.CharField(
         label="Role",

@@ -12,6 +12,7 @@ from portal.catalog.models import Offering
 from portal.projects.models import Project
 from portal.web.forms.fields import add_errors, style_fields
 
+ISO_DATE = "%Y-%m-%d"
 UNKNOWN_OFFERING = 0  # no row has this id: the service then says that the offering is gone
 
 
@@ -21,7 +22,20 @@ class DateInput(forms.DateInput):
     input_type = "date"
 
     def __init__(self) -> None:
-        super().__init__(format="%Y-%m-%d")
+        super().__init__(format=ISO_DATE)
+
+
+class DateField(forms.DateField):
+    """A day as browsers send it; no other order, for 03/04/2026 is two days."""
+
+    widget = DateInput
+    default_error_messages = {
+        "invalid": "Write a date as 2026-11-30.",
+        "required": "Choose a day.",
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(input_formats=[ISO_DATE], **kwargs)
 
 
 class RequestForm(forms.Form):
@@ -32,17 +46,8 @@ class RequestForm(forms.Form):
         widget=forms.Select,
         error_messages={"required": "Choose the project that will use and pay for the GPUs."},
     )
-    start_date = forms.DateField(
-        label="First day",
-        widget=DateInput,
-        error_messages={"invalid": "Write a date as 2026-11-30.", "required": "Choose a day."},
-    )
-    end_date = forms.DateField(
-        label="Ends before",
-        help_text="The first day on which it is over.",
-        widget=DateInput,
-        error_messages={"invalid": "Write a date as 2026-11-30.", "required": "Choose a day."},
-    )
+    start_date = DateField(label="First day")
+    end_date = DateField(label="Ends before", help_text="The first day on which it is over.")
     justification = forms.CharField(
         label="What is it for?",
         help_text="A few sentences for the reviewer: the work, and why this much.",
@@ -56,7 +61,11 @@ class RequestForm(forms.Form):
             "invalid": "The form was damaged: load the page again.",
         },
     )
-    version = forms.IntegerField(widget=forms.HiddenInput, required=False)
+    version = forms.IntegerField(
+        widget=forms.HiddenInput,
+        required=False,
+        error_messages={"invalid": "The form was damaged: load the page again."},
+    )
 
     def __init__(self, *args: Any, projects: Sequence[Project], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -111,7 +120,12 @@ class BaseLineFormSet(forms.BaseFormSet):  # type: ignore[type-arg]
 
     default_error_messages = {
         "missing_management_form": "The form was incomplete: load the page again.",
+        "too_many_forms": "One request holds up to %(num)d lines: make a second one.",
     }
+
+    def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
+        """Let no line be empty: one that nothing was sent for is told as missing its fields."""
+        return {**super().get_form_kwargs(index), "empty_permitted": False}
 
 
 LineForms: TypeAlias = BaseLineFormSet

@@ -22,12 +22,18 @@ class Decision:
 class ReviewForm(forms.Form):
     """`version` is what the reviewer has seen; units-<id> and unit_hours-<id> are the grants."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
+    version = forms.IntegerField(
+        widget=forms.HiddenInput,
+        error_messages={
+            "required": "The form was incomplete: load the page again.",
+            "invalid": "The form was damaged: load the page again.",
+        },
+    )
     decision = forms.ChoiceField(
         choices=[(name, name) for name in Decision.ALL],
         widget=forms.HiddenInput,
         error_messages={
-            "required": "Choose a decision.",
+            "required": "Choose a decision: approve, ask for changes, or reject.",
             "invalid_choice": "Choose one of the decisions.",
         },
     )

@@ -1,10 +1,11 @@
 """Allocations as pages show them: limits, what is used and left, and how to use them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from portal.allocations.models import Allocation, AllocationLine
+from portal.allocations.selectors import list_shared_kinds
 from portal.catalog.choices import PurchaseOption
 from portal.reconcile.models import OwnedObject
 from portal.usage.selectors import used_unit_seconds_by_qos
@@ -13,6 +14,7 @@ from portal.web.site import SiteView
 
 SECONDS_PER_HOUR = 3600
 SOON_DAYS = 30
+SOON_PART = 4
 NEARLY_USED_PERCENT = 80
 
 
@@ -65,8 +67,10 @@ class AllocationView:
 
     @property
     def ends_soon(self) -> bool:
-        """Whether it is in force and ends within 30 days."""
-        return self.is_in_force and self.days_left <= SOON_DAYS
+        """Whether it is in force, in its last quarter, and ends within 30 days."""
+        row = self.allocation
+        is_late = self.days_left * SOON_PART <= (row.end_date - row.start_date).days
+        return self.is_in_force and self.days_left <= SOON_DAYS and is_late
 
 
 def list_allocation_views(rows: Sequence[Allocation], site: SiteView) -> list[AllocationView]:
@@ -75,7 +79,8 @@ def list_allocation_views(rows: Sequence[Allocation], site: SiteView) -> list[Al
     names = [line.qos_name for line in lines]
     used, states = used_unit_seconds_by_qos(names), list_qos_states(names)
     read = list_read_clusters()
-    return [_make_view(row, used, read, states, site.today) for row in rows]
+    shared = list_shared_kinds({row.project for row in rows}, site.today)
+    return [_make_view(row, used, read, states, shared, site.today) for row in rows]
 
 
 def _make_view(
@@ -83,13 +88,17 @@ def _make_view(
     used: Mapping[str, int],
     read: set[int],
     states: Mapping[str, str],
+    shared: Collection[tuple[int, int, str, str]],
     today: date,
 ) -> AllocationView:
     views = []
     for line in row.lines.all():
         seconds = used.get(line.qos_name, 0) if line.offering.pool.cluster_id in read else None
         tone, label = describe_line(row, line, seconds, states.get(line.qos_name), today)
-        views.append(LineView(line, seconds, tone, label, make_sbatch(row.project.code, line)))
+        pool = line.offering.pool
+        kind = (row.project_id, pool.cluster_id, pool.gres_type, line.purchase_option)
+        sbatch = make_sbatch(row.project.code, line, is_shared=kind in shared)
+        views.append(LineView(line, seconds, tone, label, sbatch))
     return AllocationView(
         allocation=row,
         lines=tuple(views),
@@ -115,13 +124,19 @@ def describe_line(
     return "good", "In force"
 
 
-def make_sbatch(project_code: str, line: AllocationLine) -> str:
-    """Return a line that can be pasted into a shell on the login node."""
+def make_sbatch(project_code: str, line: AllocationLine, *, is_shared: bool) -> str:
+    """Return a line that can be pasted into a shell on the login node.
+
+    It names the QOS where another line of the project serves the same GPUs, so that the job
+    counts against this one.
+    """
     pool = line.offering.pool
     units = 1 if pool.is_mig else min(line.units, 2)
     words = ["sbatch", "-A", project_code, f"--gres=gpu:{pool.gres_type}:{units}"]
     if line.purchase_option == PurchaseOption.SPOT:
         words += ["-p", pool.spot_partition]
+    if is_shared:
+        words.append(f"--qos={line.qos_name}")
     return " ".join([*words, "--time=01:00:00", "job.sh"])
 
 

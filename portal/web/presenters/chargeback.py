@@ -17,7 +17,7 @@ from portal.ledger.selectors import (
 )
 from portal.projects.choices import SiteRole
 from portal.projects.models import Organisation, Project, User
-from portal.projects.selectors import list_granted_organisations, list_requestable_projects
+from portal.projects.selectors import list_granted_organisations, list_led_projects
 from portal.web.presenters.people import name_people
 from portal.web.site import SiteView
 
@@ -87,7 +87,7 @@ def find_scope(user: User) -> Scope:
         if organisations is None:
             return Scope(None, frozenset(), frozenset())
         granted |= organisations
-    led = list(list_requestable_projects(user).values_list("code", "organisation_id"))
+    led = list(list_led_projects(user).values_list("code", "organisation_id"))
     codes = Organisation.objects.filter(pk__in=granted).values_list("code", flat=True)
     return Scope(
         organisation_ids=frozenset(granted | {organisation_id for _, organisation_id in led}),
@@ -120,17 +120,30 @@ def make_chargeback_view(month: date, scope: Scope, site: SiteView) -> Chargebac
         total=sum_money((line.amount for line in statement.lines), site.currency),
         running=running,
         running_total=sum_money((line.amount for line in running), site.currency),
-        unpriced=tuple(
-            line
-            for line in unpriced
-            if line.project_code in projects
-            and scope.holds(projects[line.project_code].organisation.code, line.project_code)
-        ),
+        unpriced=tuple(_keep_unpriced(unpriced, projects, scope)),
         names=name_people(
             {line.user for line in (*statement.lines, *running)} | {line.user for line in unpriced}
         ),
         titles=dict(Offering.objects.values_list("code", "title")),
         options=dict(PurchaseOption.choices),
+    )
+
+
+def count_unpriced(month: date, scope: Scope) -> int:
+    """Return how many lines of the month's usage have no price and so are not charged."""
+    lines = list_unpriced(month)
+    projects = _load_projects((), (), lines)
+    return len(list(_keep_unpriced(lines, projects, scope)))
+
+
+def _keep_unpriced(
+    lines: Iterable[UnpricedLine], projects: dict[str, Project], scope: Scope
+) -> Iterable[UnpricedLine]:
+    return (
+        line
+        for line in lines
+        if line.project_code in projects
+        and scope.holds(projects[line.project_code].organisation.code, line.project_code)
     )
 
 

@@ -10,6 +10,7 @@ from portal.catalog.models import Rate
 from portal.catalog.selectors import list_rates_at
 from portal.projects.models import Project
 from portal.web.presenters.prices import OfferingView, estimate_cost, find_price, sum_or_none
+from portal.web.presenters.requests import RequestView
 from portal.web.site import SiteView
 
 
@@ -70,6 +71,18 @@ def make_price_list(
         },
         sort_keys=True,
     )
+
+
+def make_grant_prices(view: RequestView, site: SiteView) -> str:
+    """Return JSON for the review's script: the price of each line in whole micro-units.
+
+    {"exponent", "currency", "lines": {line id: n}}; a line without a price is left out.
+    """
+    prices = {
+        str(line.line.pk): str(line.price.micros) for line in view.lines if line.price is not None
+    }
+    money = {"currency": site.currency.code, "exponent": site.currency.exponent}
+    return json.dumps({**money, "lines": prices}, sort_keys=True)
 
 
 def _price_offerings(

@@ -7,6 +7,7 @@ from datetime import timedelta
 from django.urls import reverse
 
 from portal.allocations.choices import RequestState
+from portal.allocations.models import AllocationRequest
 from portal.allocations.selectors import (
     list_allocations_of,
     list_requests_of,
@@ -20,8 +21,15 @@ from portal.reconcile.models import ReconcileRun
 from portal.reconcile.selectors import latest_run
 from portal.usage.selectors import count_open_quarantine, get_last_run
 from portal.web.access import get_site_roles
-from portal.web.presenters.allocations import AllocationView, LineView, list_allocation_views
+from portal.web.presenters.allocations import (
+    AllocationView,
+    LineView,
+    list_allocation_views,
+    list_lines,
+)
+from portal.web.presenters.chargeback import count_unpriced, find_scope
 from portal.web.presenters.links import ClusterLink, list_cluster_links
+from portal.web.presenters.usage import previous_month
 from portal.web.site import SiteView
 from portal.web.templatetags.portal import age
 
@@ -29,6 +37,9 @@ MOST = 5
 MOST_ALLOCATIONS = 200
 MOST_PROJECTS = 12
 MOST_ERROR = 200
+MOST_LINES = 6
+NEWS_DAYS = 7
+TONE_RANKS = {"bad": 0, "warn": 1, "wait": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +55,11 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class ProjectCard:
-    """A project of the reader with its allocations in force."""
+    """A project of the reader with the first lines in force, and how many more there are."""
 
     project: Project
-    allocations: tuple[AllocationView, ...]
+    lines: tuple[tuple[AllocationView, LineView], ...]
+    more_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +87,12 @@ def make_home_view(user: User, site: SiteView) -> HomeView:
         .select_related("organisation")
         .order_by("code")[:MOST_PROJECTS]
     )
-    is_operator = get_site_roles(user).is_operator
+    roles = get_site_roles(user)
+    is_operator = roles.is_operator
     notices = [
         *(_list_operator_notices(site) if is_operator else ()),
-        *(_list_review_notices(user, site) if get_site_roles(user).is_approver else ()),
+        *(_list_review_notices(user, site) if roles.is_approver else ()),
+        *(_list_price_notices(user, site) if is_operator or roles.is_finance else ()),
         *_list_request_notices(user, site),
         *_list_allocation_notices(views),
     ]
@@ -93,7 +107,8 @@ def make_home_view(user: User, site: SiteView) -> HomeView:
 
 def _make_card(project: Project, views: list[AllocationView]) -> ProjectCard:
     own = (view for view in views if view.allocation.project_id == project.pk)
-    return ProjectCard(project, tuple(view for view in own if view.is_in_force))
+    lines = list_lines(view for view in own if view.is_in_force)
+    return ProjectCard(project, tuple(lines[:MOST_LINES]), max(len(lines) - MOST_LINES, 0))
 
 
 def _list_operator_notices(site: SiteView) -> Iterator[Notice]:
@@ -146,19 +161,52 @@ def _list_review_notices(user: User, site: SiteView) -> Iterator[Notice]:
         yield Notice("wait", "More requests wait", "", reverse("review_queue"), "Open the queue")
 
 
+def _list_price_notices(user: User, site: SiteView) -> Iterator[Notice]:
+    this_month, scope = site.today.replace(day=1), find_scope(user)
+    for month in (this_month, previous_month(this_month)):
+        count = count_unpriced(month, scope)
+        if count:
+            yield Notice(
+                "warn",
+                f"Usage without a price in {month:%B %Y}: {count} line{'s' if count != 1 else ''}",
+                "Shown, but not charged until the offering has a price.",
+                reverse("chargeback", args=[month]),
+                "See chargeback",
+            )
+
+
 def _list_request_notices(user: User, site: SiteView) -> Iterator[Notice]:
-    rows = list_requests_of(user).filter(state=RequestState.CHANGES_REQUESTED)[:MOST]
-    for row in rows:
-        yield Notice(
-            "warn",
-            f"Request #{row.pk} for {row.project.code}: changes are asked for",
+    rows = list_requests_of(user)
+    for row in rows.filter(state=RequestState.CHANGES_REQUESTED)[:MOST]:
+        yield _tell_request(
+            row,
+            "changes are asked for",
             "Read what the reviewer wrote, change it and send it again.",
-            reverse("request_detail", args=[row.pk]),
-            f"Open #{row.pk}",
         )
+    lately = site.now - timedelta(days=NEWS_DAYS)
+    for row in rows.filter(state=RequestState.REJECTED, decided_at__gte=lately)[:MOST]:
+        yield _tell_request(row, "rejected", f"Read why; decided {age(row.decided_at, site.now)}.")
 
 
-def _list_allocation_notices(views: list[AllocationView]) -> Iterator[Notice]:
+def _tell_request(row: AllocationRequest, what: str, note: str) -> Notice:
+    text = f"Request #{row.pk} for {row.project.code}: {what}"
+    url = reverse("request_detail", args=[row.pk])
+    return Notice("warn", text, note, url, f"Open #{row.pk}")
+
+
+def _list_allocation_notices(views: list[AllocationView]) -> list[Notice]:
+    """Return the worst first; of very many, how many more there are."""
+    notices = sorted(_list_each_notice(views), key=lambda notice: TONE_RANKS[notice.tone])
+    more = len(notices) - MOST
+    if more <= 1:
+        return notices
+    text = f"{more} more notes on allocations"
+    tone = notices[MOST].tone
+    rest = Notice(tone, text, "", reverse("allocation_list"), "See allocations")
+    return [*notices[:MOST], rest]
+
+
+def _list_each_notice(views: list[AllocationView]) -> Iterator[Notice]:
     for view in views:
         yield from (_tell_line(view, line) for line in view.lines if _needs_look(view, line))
         if view.ends_soon:

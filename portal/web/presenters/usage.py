@@ -16,6 +16,7 @@ from portal.web.presenters.people import name_people
 from portal.web.site import SiteView
 
 OTHER = "Everything else"
+FIRST_MONTH = date(2000, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,12 @@ def next_month(month: date) -> date:
 def previous_month(month: date) -> date:
     """Return the first day of the month before."""
     return (month - timedelta(days=1)).replace(day=1)
+
+
+def find_neighbours(month: date, today: date) -> tuple[date | None, date | None]:
+    """Return the months before and after that have a page; none before 2000, none to come."""
+    before, after = previous_month(month), next_month(month)
+    return (before if before >= FIRST_MONTH else None, after if after <= today else None)
 
 
 def get_month_total(project: Project, month: date, site: SiteView) -> MonthTotal:

@@ -9,8 +9,8 @@ from typing import Any
 
 from django import template
 from django.utils import timezone
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 
 from accounting.money import Money
 from accounting.statement import ChargeLine, render_money
@@ -263,6 +263,12 @@ def short_option(option: str) -> str:
 def pairs(spec: str) -> list[str]:
     """Return the parts of a readable "Name=value, Name=value"."""
     return spec.split(", ") if spec else []
+
+
+@register.filter
+def breakable(text: str) -> SafeString:
+    """Return a text that may break after its commas, and so not within a word."""
+    return format_html_join(mark_safe(",<wbr>"), "{}", ((part,) for part in text.split(",")))
 
 
 @register.simple_tag

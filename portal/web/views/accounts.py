@@ -9,7 +9,7 @@ from portal.web.forms.accounts import LoginForm
 
 
 class PortalLoginView(LoginView):
-    """The login page; a wrong password answers 400 with the form and its message."""
+    """The login page; a wrong password answers 400, too many of them 429, with a sentence."""
 
     template_name = "login.html"
     authentication_form = LoginForm
@@ -17,7 +17,7 @@ class PortalLoginView(LoginView):
 
     def form_invalid(self, form: LoginForm) -> HttpResponse:  # type: ignore[override]
         response = self.render_to_response(self.get_context_data(form=form))
-        response.status_code = 400
+        response.status_code = 429 if form.is_refused else 400
         return response
 
 

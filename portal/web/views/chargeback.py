@@ -11,7 +11,7 @@ from accounting.export import write_csv
 from portal.common.errors import NotPermitted
 from portal.web.access import get_user
 from portal.web.presenters.chargeback import Scope, find_scope, get_statement, make_chargeback_view
-from portal.web.presenters.usage import next_month, previous_month
+from portal.web.presenters.usage import find_neighbours, next_month
 from portal.web.site import read_site
 
 
@@ -26,10 +26,11 @@ def show_month(request: HttpRequest, month: date) -> HttpResponse:
     """Show a month's charges by organisation, project and person."""
     site = read_site(request)
     scope = find_scope(get_user(request))
+    previous, following = find_neighbours(month, site.today)
     context = {
         "month": month,
-        "previous": previous_month(month),
-        "next": next_month(month) if next_month(month) <= site.today else None,
+        "previous": previous,
+        "next": following,
         "is_running": month <= site.today < next_month(month),
         "scope": scope,
         "view": None if scope.is_empty else make_chargeback_view(month, scope, site),

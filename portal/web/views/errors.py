@@ -58,7 +58,13 @@ def show_forbidden(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 def show_csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Return the page for a form whose token is missing or old."""
-    return _show(request, 403, "The form had expired. Load its page again and send it once more.")
+    advice = Advice(
+        title="The form had expired",
+        message="Nothing was stored: the page with the form was open for too long, or you have "
+        "signed in or out since.",
+        next_step="Go back, load the page again, and send the form once more.",
+    )
+    return _render(request, 403, advice)
 
 
 def show_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -77,4 +83,8 @@ def _show(request: HttpRequest, status: int, message: str) -> HttpResponse:
         message=message,
         next_step=NEXT_STEPS.get(status, NEXT_STEPS[400]),
     )
+    return _render(request, status, advice)
+
+
+def _render(request: HttpRequest, status: int, advice: Advice) -> HttpResponse:
     return render(request, "errors/error.html", {"advice": advice}, status=status)

@@ -21,10 +21,13 @@ from portal.common.errors import InvalidInput, NotPermitted
 from portal.projects.models import User
 from portal.web.access import get_user
 from portal.web.forms.reviews import Decision, ReviewForm
-from portal.web.presenters.allocations import list_allocation_views
+from portal.web.presenters.allocations import list_allocation_views, list_lines
+from portal.web.presenters.estimates import make_grant_prices
 from portal.web.presenters.requests import list_timeline, make_request_view
 from portal.web.site import SiteView, read_site
 from portal.web.views.pages import paginate
+
+SHOWN_LINES = 8
 
 
 @require_safe
@@ -97,14 +100,17 @@ def _show_review(
 ) -> HttpResponse:
     view = make_request_view(stored, site)
     held = list_project_allocations(stored.project).filter(end_date__gt=site.today)
+    lines = list_lines(list_allocation_views(list(held[:50]), site))
     context = {
         "view": view,
         "form": form,
+        "prices": make_grant_prices(view, site),
         "rows": [
             (line, form[f"units-{line.line.pk}"], form[f"unit_hours-{line.line.pk}"])
             for line in view.lines
         ],
-        "held": list_allocation_views(list(held[:50]), site),
+        "held": lines[:SHOWN_LINES],
+        "more_count": max(len(lines) - SHOWN_LINES, 0),
         "comments": stored.comments.select_related("author").order_by("at", "id"),
         "timeline": list_timeline(stored),
     }

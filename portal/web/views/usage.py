@@ -7,12 +7,12 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_safe
 
 from portal.inventory.selectors import list_active_clusters
-from portal.usage.selectors import list_recent_jobs
 from portal.web.access import get_user
 from portal.web.charts import render_bar_chart
+from portal.web.presenters.jobs import list_job_views
 from portal.web.presenters.links import list_cluster_links
 from portal.web.presenters.people import name_people
-from portal.web.presenters.usage import make_usage_view, next_month, previous_month
+from portal.web.presenters.usage import find_neighbours, make_usage_view
 from portal.web.site import read_site
 from portal.web.views.projects import get_project
 
@@ -32,13 +32,14 @@ def show_usage(request: HttpRequest, code: str, month: date) -> HttpResponse:
     site = read_site(request)
     project = get_project(get_user(request), code)
     view = make_usage_view(project, month, site)
+    previous, following = find_neighbours(month, site.today)
     context = {
         "project": project,
         "view": view,
         "chart": render_bar_chart(view.chart) if view.chart else "",
         "month": month,
-        "previous": previous_month(month),
-        "next": next_month(month) if next_month(month) <= site.today else None,
+        "previous": previous,
+        "next": following,
         "links": list_cluster_links(list_active_clusters()),
     }
     return render(request, "projects/usage.html", context)
@@ -46,13 +47,13 @@ def show_usage(request: HttpRequest, code: str, month: date) -> HttpResponse:
 
 @require_safe
 def list_jobs(request: HttpRequest, code: str) -> HttpResponse:
-    """Show a project's newest jobs."""
+    """Show a project's newest jobs with what each costs."""
     project = get_project(get_user(request), code)
-    jobs = list(list_recent_jobs(project, SHOWN_JOBS))
+    jobs = list_job_views(project, SHOWN_JOBS, read_site(request))
     context = {
         "project": project,
         "jobs": jobs,
-        "names": name_people(job.user for job in jobs),
+        "names": name_people(view.job.user for view in jobs),
         "shown": SHOWN_JOBS,
         "links": list_cluster_links(list_active_clusters()),
     }

@@ -35,6 +35,21 @@ def test_an_approval_becomes_an_allocation_with_one_qos_per_line(world: World) -
     assert allocation.request.decided_by == world.approver
 
 
+@pytest.mark.parametrize("gres_type", ["a100", "3g.40gb", "a-gres-type-with-a-very-long-name"])
+def test_qos_of_a_long_code_differ_within_what_slurmdbd_compares(
+    world: World, gres_type: str
+) -> None:
+    world.project.code = "p1001-a-code-of-thirty-nine-characters-"
+    world.project.save()
+    world.a100_pool.gres_type = gres_type
+    world.a100_pool.save()
+    allocations = [world.approve(world.submit()) for _ in range(2)]
+    names = [line.qos_name for one in allocations for line in one.lines.all()]
+    assert len({name[:42] for name in names}) == len(names) == 4
+    assert max(len(name) for name in names) <= 42
+    assert all(name.startswith("sw-p1001-a-code") for name in names)
+
+
 def test_less_is_granted_and_a_line_is_left_out(world: World) -> None:
     request = world.submit()
     first, second = request.lines.order_by("id")

@@ -290,3 +290,30 @@ def test_a_wrong_password_is_a_400_with_its_sentence(world: World, client) -> No
     assert response.status_code == 400
     assert "do not go together" in response.content.decode()
     assert client.post("/login/", {"username": f"a{NUL}", "password": "x"}).status_code == 400
+
+
+@pytest.mark.parametrize("count", ["2", "13", "24"])
+def test_lines_that_were_announced_but_not_sent_are_told(world: World, sign_in, count: str) -> None:
+    before = count_rows()
+    data = make_request_data(world, **{"lines-TOTAL_FORMS": count})
+    response = sign_in(world.pi).post("/requests/new/", data)
+    assert response.status_code == 400
+    assert "Choose an offering" in find_error(response, "id_lines-1-offering")
+    assert count_rows() == before
+
+
+def test_too_many_lines_are_told_in_the_portals_words(world: World, sign_in) -> None:
+    data = make_request_data(world, **{"lines-TOTAL_FORMS": "25"})
+    response = sign_in(world.pi).post("/requests/new/", data)
+    assert response.status_code == 400
+    assert "One request holds up to 12 lines" in response.content.decode()
+
+
+@pytest.mark.parametrize("day", ["12/01/2026", "01.12.2026", "2026/12/01", "1 Dec 2026"])
+def test_a_date_in_another_order_is_not_guessed_at(world: World, sign_in, day: str) -> None:
+    before = count_rows()
+    data = make_request_data(world, start_date=day)
+    response = sign_in(world.pi).post("/requests/new/", data)
+    assert response.status_code == 400
+    assert "Write a date as" in find_error(response, "id_start_date")
+    assert count_rows() == before

@@ -7,6 +7,15 @@
   const summary = document.getElementById("error-summary");
   if (summary) summary.focus();
 
+  // A chart wider than the screen shows its last bar first.
+  document.querySelectorAll("[data-to-last]").forEach(function (scroller) {
+    const bars = scroller.querySelectorAll("rect");
+    const last = bars[bars.length - 1];
+    if (!last) return;
+    const beyond = last.getBoundingClientRect().right - scroller.getBoundingClientRect().right;
+    if (beyond > 0) scroller.scrollLeft = beyond + 24;
+  });
+
   document.querySelectorAll("[data-copy]").forEach(function (button) {
     button.addEventListener("click", function () {
       const source = document.getElementById(button.dataset.copy);
@@ -48,6 +57,36 @@
   window.addEventListener("pageshow", function (event) {
     if (event.persisted) window.location.reload();
   });
+
+  const reviewForm = document.getElementById("review-form");
+  if (reviewForm) watchReview(reviewForm, JSON.parse(reviewForm.dataset.prices));
+
+  // The cost at most of what is granted, while the reviewer types.
+  function watchReview(form, prices) {
+    form.addEventListener("input", refresh);
+    refresh();
+
+    function refresh() {
+      let total = 0n;
+      let isKnown = true;
+      form.querySelectorAll("[data-line]").forEach(function (row) {
+        const units = row.querySelector("[name^='units-']").value.trim();
+        const hours = row.querySelector("[name^='unit_hours-']").value.trim();
+        const price = prices.lines[row.dataset.line];
+        const box = row.querySelector("[data-estimate]");
+        const isNumber = /^[0-9]{1,12}$/.test(hours) && /^[0-9]{1,12}$/.test(units);
+        if (!price || !isNumber) {
+          isKnown = false;
+          box.textContent = "no data";
+          return;
+        }
+        const minor = BigInt(units) ? toMinorUnits(BigInt(hours) * BigInt(price), prices) : 0n;
+        total += minor;
+        box.textContent = render(minor, prices);
+      });
+      form.querySelector("[data-total]").textContent = isKnown ? render(total, prices) : "no data";
+    }
+  }
 
   const requestForm = document.getElementById("request-form");
   if (requestForm) watchRequest(requestForm, JSON.parse(requestForm.dataset.prices));
@@ -92,27 +131,27 @@
           box.textContent = "no data";
           return;
         }
-        const minor = toMinorUnits(BigInt(hours) * BigInt(price));
+        const minor = toMinorUnits(BigInt(hours) * BigInt(price), catalogue);
         total += minor;
-        box.textContent = render(minor);
+        box.textContent = render(minor, catalogue);
       });
-      form.querySelector("[data-total]").textContent = isKnown ? render(total) : "no data";
+      form.querySelector("[data-total]").textContent = isKnown ? render(total, catalogue) : "no data";
     }
+  }
 
-    // Half to even, as the ledger rounds.
-    function toMinorUnits(micros) {
-      const size = 10n ** BigInt(6 - catalogue.exponent);
-      const whole = micros / size;
-      const twice = (micros % size) * 2n;
-      return twice > size || (twice === size && whole % 2n === 1n) ? whole + 1n : whole;
-    }
+  // Half to even, as the ledger rounds.
+  function toMinorUnits(micros, money) {
+    const size = 10n ** BigInt(6 - money.exponent);
+    const whole = micros / size;
+    const twice = (micros % size) * 2n;
+    return twice > size || (twice === size && whole % 2n === 1n) ? whole + 1n : whole;
+  }
 
-    function render(minor) {
-      const digits = minor.toString().padStart(catalogue.exponent + 1, "0");
-      const cut = digits.length - catalogue.exponent;
-      const whole = digits.slice(0, cut).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
-      const rest = catalogue.exponent ? "." + digits.slice(cut) : "";
-      return whole + rest + " " + catalogue.currency;
-    }
+  function render(minor, money) {
+    const digits = minor.toString().padStart(money.exponent + 1, "0");
+    const cut = digits.length - money.exponent;
+    const whole = digits.slice(0, cut).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f");
+    const rest = money.exponent ? "." + digits.slice(cut) : "";
+    return whole + rest + " " + money.currency;
   }
 })();
