@@ -21,7 +21,7 @@ class Environment(BaseSettings):
     public_url: str = "http://127.0.0.1:8000"
     is_https: bool = False
     debug: bool = False
-    worker_count: int = Field(default=1, ge=1, le=64)
+    worker_count: int = Field(default=2, ge=1, le=64)
     log_level: str = "INFO"
 
     @property

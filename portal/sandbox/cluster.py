@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import secrets
 import shutil
 import subprocess
 import time
@@ -210,11 +211,12 @@ class Sandbox:
                 self._save(self._state.with_users([*self._state.users, name]))
 
     def _remove_users(self, report: Report) -> None:
+        """Remove the users that it created, also under another prefix than today's."""
         for name in self._state.users:
             entry = users.find_user(name)
             if entry is None or Path(entry.pw_dir).parent != self.paths.home:
                 continue
-            if users.remove_user(name, self.spec.user_prefix):
+            if users.remove_user(name):
                 report(f"Removed the Unix user {name}")
 
     def _write_files(self, report: Report, *, on_loopback: bool) -> None:
@@ -266,13 +268,16 @@ class Sandbox:
         before = {service.name: service.find_process() for service in services}
         if not all(before.values()):
             report("Starting munge, MariaDB, slurmdbd, slurmctld and the nodes")
-        daemons.start_services(
-            services,
-            lambda: daemons.make_database(self.paths, self._state.database_password),
-        )
+        daemons.start_services(services, self._make_database)
         log_path = self.paths.logs / "slurmctld.log"
         daemons.wait_for_nodes(self.spec, self.make_environment(), log_path)
         report(f"Slurm is up: SLURM_CONF={self.paths.slurm_conf}")
+
+    def _make_database(self) -> None:
+        """Make MariaDB's data folder where there is none, named before it is there."""
+        if not self.paths.database.exists():
+            self._save(replace(self._state, database_id=secrets.token_hex(4)))
+        daemons.make_database(self.paths, self._state.database_password)
 
     def _stop(self, report: Report) -> None:
         """Stop the services in reverse order, then what they left: steps and users' processes."""
@@ -294,8 +299,7 @@ class Sandbox:
         own_ids = {
             entry.pw_uid
             for name in self._state.users
-            if users.is_sandbox_user(name, self.spec.user_prefix)
-            and (entry := users.find_user(name))
+            if users.is_sandbox_user(name) and (entry := users.find_user(name))
         }
         pids_folder = f"{self.paths.pids}/"
         found = []

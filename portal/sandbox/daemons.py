@@ -25,6 +25,7 @@ MUNGE_UNIX_USER = "munge"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 START_TIMEOUT_SECONDS = 60.0
 CANCEL_SECONDS = 8.0
+NEEDED_SPACE_MIB = 250
 _LAUNCHER = (sys.executable, "-I", "-S", str(Path(loopback.__file__).resolve()))
 
 
@@ -115,6 +116,7 @@ def make_database(paths: SandboxPaths, password: str) -> None:
     os.chown(init_file, entry.pw_uid, entry.pw_gid)
     if paths.database.exists():
         return
+    _require_space(paths.public)
     unfinished = paths.database.with_name("mysql.new")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
@@ -139,6 +141,17 @@ def make_database(paths: SandboxPaths, password: str) -> None:
             "read the log, remove the cause and run the same command again",
         )
     unfinished.rename(paths.database)
+
+
+def _require_space(folder: Path) -> None:
+    """Raise SandboxError where the data folder would not fit: MariaDB does not tell that well."""
+    free_mib = shutil.disk_usage(folder).free // 2**20
+    if free_mib < NEEDED_SPACE_MIB:
+        raise SandboxError(
+            "make MariaDB's data folder",
+            f"{folder} has {free_mib} MiB free; about {NEEDED_SPACE_MIB} are needed",
+            next_step="make room there and run the same command again",
+        )
 
 
 def make_services(

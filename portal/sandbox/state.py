@@ -1,4 +1,4 @@
-"""What a sandbox remembers between runs, in one JSON file: ports, password, users it created."""
+"""What a sandbox remembers between runs, in one JSON file: ports, password, users and so on."""
 
 import json
 import secrets
@@ -16,12 +16,16 @@ PORTS = range(20_000, 32_000)
 
 @dataclass(frozen=True, slots=True)
 class SandboxState:
-    """`ports` by service name; `users` are the Unix users that this sandbox created."""
+    """`ports` by service name; `users` are the Unix users that this sandbox created.
+
+    `database_id` names the accounting database: in one that is made anew, DBIndex begins at 1.
+    """
 
     ports: Mapping[str, int] = field(default_factory=dict)
     users: tuple[str, ...] = ()
     database_password: str = ""
     public: str = ""
+    database_id: str = ""
 
     def with_users(self, users: Iterable[str]) -> "SandboxState":
         """Return a copy that remembers these users, sorted and once each."""
@@ -37,6 +41,7 @@ def load_state(path: Path) -> SandboxState:
             users=tuple(str(name) for name in stored["users"]),
             database_password=str(stored["database_password"]),
             public=str(stored["public"]),
+            database_id=str(stored.get("database_id", "")),
         )
     except FileNotFoundError:
         return SandboxState(database_password=secrets.token_hex(16))

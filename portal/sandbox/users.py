@@ -23,8 +23,8 @@ def find_user(name: str) -> pwd.struct_passwd | None:
         return None
 
 
-def is_sandbox_user(name: str, prefix: str) -> bool:
-    """Whether the user exists and carries both marks of a sandbox: prefix and comment."""
+def is_sandbox_user(name: str, prefix: str = "") -> bool:
+    """Whether the user exists and carries the marks of a sandbox: the comment, and the prefix."""
     entry = find_user(name)
     return entry is not None and name.startswith(prefix) and entry.pw_gecos == COMMENT
 
@@ -40,7 +40,8 @@ def check_user_name(name: str, prefix: str) -> None:
         raise SandboxError(
             f"check the user {name}",
             "this machine has a user of that name who is none of the sandbox's",
-            next_step="choose another user prefix; that user stays untouched",
+            next_step="choose another user prefix (the demo's is in SLUICEWAY_USER_PREFIX); that "
+            "user stays untouched",
         )
 
 
@@ -75,9 +76,9 @@ def _make_home(name: str, home: Path) -> None:
     os.chown(home, entry.pw_uid, entry.pw_gid)
 
 
-def remove_user(name: str, prefix: str) -> bool:
-    """Remove a user that carries both marks; returns whether one was removed."""
-    if not is_sandbox_user(name, prefix):
+def remove_user(name: str) -> bool:
+    """Remove a user that carries a sandbox's mark; returns whether one was removed."""
+    if not is_sandbox_user(name):
         return False
     _run(f"remove the user {name}", ["userdel", name])
     return True

@@ -37,27 +37,72 @@ local function find_account(name)
     return account
 end
 
-local function decide(job_desc)
-    local job = requests.read(job_desc)
-    local account = job.asks_for_gpus and find_account(job.account)
-    if not account then
-        return nil
-    end
+-- Returns a sentence and the name of Slurm's error code where a rule refuses, nil otherwise.
+local function check(job, account)
     for _, rule in ipairs(rules.list) do
         local text, code = rule(job, account, policy)
         if text then
             return text, code
         end
     end
-    rules.fill_in(job_desc, job)
     return nil
 end
 
-function slurm_job_submit(job_desc, _part_list, _submit_uid)
+-- One line, whatever a title holds; never a format of its own.
+local function tell(text, log)
+    log("%s", PREFIX .. ": " .. text:gsub("[%c%s]+", " "))
+end
+
+-- Fills in what is open in job_desc. `job` is what Slurm would make of it.
+local function complete(job_desc, job, qos_before)
+    local line = rules.choose_line(job, qos_before)
+    if line.gres_type ~= job.gpu_type then
+        requests.respell(job_desc, job.gpu_type, line.gres_type)
+    end
+    rules.fill_in(job_desc, job, line)
+end
+
+local function decide_submit(job_desc)
+    local job = requests.read(job_desc)
+    local account = find_account(job.account)
+    if not account then
+        return nil
+    end
+    if job.asks_for_gpus then
+        local text, code = check(job, account)
+        if text then
+            return text, code
+        end
+        complete(job_desc, job)
+    end
+    local warning = rules.warn(job, account)
+    if warning then
+        tell(warning, slurm.log_user)
+    end
+    return nil
+end
+
+-- A change must not lead to what a submission could not: GPUs of another type, or the partition of
+-- on-demand work under the QOS of preemptible work.
+local function decide_change(job_desc, job_rec)
+    local merged, is_touched = requests.read_change(job_desc, job_rec)
+    local job = requests.read(merged)
+    local account = is_touched and job.asks_for_gpus and find_account(job.account)
+    if not account then
+        return nil
+    end
+    local text, code = check(job, account)
+    if not text then
+        complete(job_desc, job, job_rec.qos)
+    end
+    return text, code
+end
+
+local function answer(log, decide, ...)
     if not (requests and rules and policy) then
         return slurm.SUCCESS
     end
-    local ok, text, code = pcall(decide, job_desc)
+    local ok, text, code = pcall(decide, ...)
     if not ok then
         slurm.log_error("%s", PREFIX .. ": a job passed unchecked: " .. tostring(text))
         return slurm.SUCCESS
@@ -65,13 +110,21 @@ function slurm_job_submit(job_desc, _part_list, _submit_uid)
     if not text then
         return slurm.SUCCESS
     end
-    -- One line, whatever a title holds; never a format of its own.
-    slurm.log_user("%s", PREFIX .. ": " .. text:gsub("[%c%s]+", " "))
+    tell(text, log)
     return slurm[code] or slurm.ERROR
 end
 
-function slurm_job_modify(_job_desc, _job_rec, _part_list, _modify_uid)
-    return slurm.SUCCESS
+function slurm_job_submit(job_desc, _part_list, _submit_uid)
+    return answer(slurm.log_user, decide_submit, job_desc)
+end
+
+-- Root may make any change. scontrol shows Slurm's own words alone (slurmctld discards log_user()
+-- here): the sentence goes to slurmctld's log.
+function slurm_job_modify(job_desc, job_rec, _part_list, modify_uid)
+    if modify_uid == 0 then
+        return slurm.SUCCESS
+    end
+    return answer(slurm.log_info, decide_change, job_desc, job_rec)
 end
 
 return slurm.SUCCESS

@@ -58,7 +58,8 @@ end
 -- A hint at the preemptible partition, where the project has a usable line there.
 local function hint_at_spot(job, account)
     for _, line in ipairs(account.lines) do
-        local fits = line.gres_type == job.gpu_type and line.units >= job.gpu_count
+        local is_same = line.gres_type == job.candidates[1].gres_type
+        local fits = is_same and line.units >= job.gpu_count
         if is_spot(line) and fits and not line.hold and job.partition ~= line.partition then
             return string.format(" (or preemptible ones: -p %s)", line.partition)
         end
@@ -102,12 +103,21 @@ local function must_name_one_type(job)
     end
 end
 
+-- The lines of a GPU type; of one that differs in upper and lower case alone, where there is none.
+local function find_lines(account, gpu_type)
+    local lines = filter(account.lines, function(line) return line.gres_type == gpu_type end)
+    if #lines > 0 then
+        return lines
+    end
+    return filter(account.lines, function(line)
+        return line.gres_type:lower() == gpu_type:lower()
+    end)
+end
+
 -- Also sets the candidates: where partition and QOS are open, preemptible lines count only when
 -- the project has no others, so that nobody is preempted without asking for it.
 local function must_have_an_allocation(job, account, policy)
-    local lines = filter(account.lines, function(line)
-        return line.gres_type == job.gpu_type
-    end)
+    local lines = find_lines(account, job.gpu_type)
     if #lines == 0 then
         local unknown = not policy.gres_types[job.gpu_type]
         return string.format("%s has no allocation of %s%s; it has %s. Request one at %s",
@@ -195,15 +205,35 @@ M.list = {
     must_fit_what_is_left,
 }
 
--- Sets what the user left open, from the first line that passed all rules.
-function M.fill_in(job_desc, job)
-    local line = job.candidates[1]
+-- Returns the line that the job is to draw on, of those that passed all rules: the one whose QOS
+-- it has already, else the first.
+function M.choose_line(job, qos_before)
+    for _, line in ipairs(job.candidates) do
+        if line.qos == qos_before then
+            return line
+        end
+    end
+    return job.candidates[1]
+end
+
+-- Sets what the user left open.
+function M.fill_in(job_desc, job, line)
     if not job.qos then
         job_desc.qos = line.qos
     end
     if job.partition ~= line.partition then
         job_desc.partition = line.partition
     end
+end
+
+-- What somebody has to know whose job passes: by --exclusive it takes more than it asks for.
+function M.warn(job, account)
+    if job.is_exclusive then
+        return string.format("--exclusive takes every GPU of the node, and all of them count "
+            .. "against the allocation of %s. The job waits for ever where a node has more GPUs "
+            .. "than that; without --exclusive it shares the node.", name_project(account))
+    end
+    return nil
 end
 
 return M

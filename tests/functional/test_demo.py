@@ -244,7 +244,7 @@ def test_a_failure_names_the_step_the_log_and_what_to_do():
     done = make("demo")
     moved.rename(site)
     assert done.returncode != 0
-    for words in ("failed in the step “Database”", "reason: ", "log:    ", "next:   "):
+    for words in ("failed in the step “Database”", "reason: ", "log:    ", "or make clean, then"):
         assert words in done.stdout
 
 

@@ -1,6 +1,6 @@
 """Reconcile on the real Slurm: what it makes, what Slurm then refuses, and what it leaves alone."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -16,45 +16,13 @@ from portal.reconcile.selectors import get_slurm_state
 from portal.reconcile.services import plan_cluster, reconcile_cluster
 from portal.sandbox.cluster import Sandbox
 from portal.slurm.values import Account, Association
+from tests.functional.conftest import submit
 from tests.integration.factories import World, add_person, make_user
 from tests.sandbox_fixtures import SANDBOX_USERS
 
 ADA, BEN = SANDBOX_USERS
 Wait = Callable[[Callable[[], bool], float], None]
 pytestmark = [pytest.mark.sandbox, pytest.mark.django_db]
-
-
-@pytest.fixture
-def world(sandbox: Sandbox) -> Iterator[World]:
-    """A site with a project r1001 on the sandbox's cluster; all of it leaves Slurm at the end."""
-    world = World("r")
-    world.cluster.name = sandbox.spec.cluster_name
-    world.cluster.backend = "cli"
-    world.cluster.slurm_conf = str(sandbox.slurm_conf)
-    world.cluster.policy_dir = str(sandbox.policy_folder)
-    world.cluster.save()
-    world.project.code = "r1001"
-    world.project.title = "Climate “Zürich”, part 2"
-    world.project.save()
-    for user, unix_name in ((world.pi, ADA), (world.member, BEN)):
-        user.unix_name = unix_name
-        user.save()
-    yield world
-    remove_everything(sandbox)
-
-
-def remove_everything(sandbox: Sandbox) -> None:
-    """Take what the tests made out of Slurm, by its names."""
-    sandbox.run(["scancel", "--account=r1001"])
-    names = sandbox.run(["sacctmgr", "-nP", "show", "qos", "format=name"]).stdout.split()
-    own = ",".join(name for name in names if name.startswith("sw-r1001-"))
-    for entity, *where in (
-        ("user", f"name={ADA},{BEN}", "account=r1001,r2002"),
-        ("account", "name=r1001,r2002,sw-rphysics,sw-rphysics2"),
-        *([("qos", f"name={own}")] if own else []),
-    ):
-        done = sandbox.run(["sacctmgr", "-i", "delete", entity, "where", *where])
-        assert done.returncode == 0 or "Nothing deleted" in done.stdout, done
 
 
 @pytest.fixture
@@ -70,13 +38,6 @@ def run(world: World, **options: bool) -> ReconcileRun:
     result = reconcile_cluster(world.cluster, gateway, timezone.now(), **options)
     assert result is not None
     return result
-
-
-def submit(sandbox: Sandbox, user: str, *options: str) -> str:
-    script = "#!/bin/sh\nexec sleep 60\n"
-    command = ["sbatch", "--parsable", "--output=/dev/null", *options]
-    done = sandbox.run_as(user, command, stdin=script)
-    return done.stdout.strip() if done.returncode == 0 else done.stderr.strip()
 
 
 def read_qos(sandbox: Sandbox, name: str) -> str:
@@ -115,6 +76,25 @@ def test_a_member_submits_and_a_hold_refuses_at_once(
     assert "Unpaid" in submit(sandbox, ADA, "-A", "r1001", "--gres=gpu:a100:1")
     held = sandbox.run(["squeue", "-h", "-j", accepted, "-o", "%T"]).stdout.strip()
     assert held in ("RUNNING", "PENDING", "CONFIGURING")
+
+
+def test_a_waiting_job_cannot_be_changed_past_the_allocation(
+    sandbox: Sandbox, world: World, allocation: Allocation
+):
+    run(world)
+    job = submit(sandbox, ADA, "--hold", "-A", "r1001", "--gres=gpu:a100:1")
+    assert job.isdigit(), job
+
+    def change(*settings: str) -> int:
+        return sandbox.run_as(ADA, ["scontrol", "update", f"jobid={job}", *settings]).returncode
+
+    assert change("gres=gpu:3g.40gb:1") != 0
+    assert change("gres=gpu:a100:5") != 0
+    assert change("gres=gpu:a100:2") == 0
+    assert change("gres=gpu:1g.10gb:2") == 0
+    line = allocation.lines.get(offering=world.mig)
+    shown = sandbox.run(["squeue", "-h", "-j", job, "-O", "qos:60,tres-per-node:60"])
+    assert shown.stdout.split() == [line.qos_name, "gres:gpu:1g.10gb:2"]
 
 
 def test_a_member_with_a_job_stays_until_it_ends_and_then_goes(

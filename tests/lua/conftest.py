@@ -34,14 +34,24 @@ class Plugin:
             "num_tasks": NO_VAL,
             "ntasks_per_node": NO_VAL16,
             "time_limit": NO_VAL,
+            "shared": NO_VAL16,
         }
         job = self.lua.table_from({**defaults, **fields})
         code = self.lua.globals().slurm_job_submit(job, self.lua.table(), 1000)
         return int(code), " ".join(self.said), dict(job)
 
-    def modify(self) -> int:
-        """Return the code of a change to a job."""
-        return int(self.lua.globals().slurm_job_modify(self.lua.table(), None, None, 0))
+    def modify(
+        self, job: dict[str, Any], user_id: int = 1000, **fields: Any
+    ) -> tuple[int, str, dict[str, Any]]:
+        """Return the code, what is logged, and the change as the plugin left it."""
+        self.log.clear()
+        unset = {"min_nodes": NO_VAL, "num_tasks": NO_VAL, "ntasks_per_node": NO_VAL16}
+        change = self.lua.table_from({**unset, "time_limit": NO_VAL, "shared": NO_VAL16, **fields})
+        record = {"account": "p1001", "user_name": "ada", "min_nodes": 1, "num_tasks": 1, **job}
+        code = self.lua.globals().slurm_job_modify(
+            change, self.lua.table_from(record), self.lua.table(), user_id
+        )
+        return int(code), " ".join(self.log), dict(change)
 
 
 @pytest.fixture
@@ -64,6 +74,7 @@ def load_plugin(tmp_path: Path) -> Callable[..., Plugin]:
             {
                 **values,
                 "log_user": make(plugin.said.append),
+                "log_info": make(plugin.log.append),
                 "log_error": make(plugin.log.append),
             }
         )

@@ -43,7 +43,6 @@ ALL = make_policy(A100, SPOT, SMALL)
     [
         {"tres_per_node": "gres:gpu:a100:2"},
         {"tres_per_node": "gres:gpu:a100"},
-        {"tres_per_node": "gres:gpu:A100:4"},
         {"gres": "gpu:a100:1"},
         {"tres_per_job": "gres:gpu:a100:4"},
         {"tres_per_job": "gres/gpu:a100=4"},
@@ -222,8 +221,90 @@ def test_without_a_policy_jobs_pass_and_the_log_says_why(
     assert plugin.log
 
 
-def test_a_change_to_a_job_passes(load_plugin: Load) -> None:
-    assert load_plugin(ALL).modify() == SUCCESS
+WAITING_SPOT = {"partition": "spot", "qos": SPOT.qos, "tres_per_node": "gres:gpu:a100:1"}
+WAITING = {"partition": "gpu", "qos": A100.qos, "tres_per_node": "gres:gpu:a100:1"}
+
+
+def test_a_waiting_job_that_moves_to_another_partition_takes_its_qos_along(
+    load_plugin: Load,
+) -> None:
+    code, _, change = load_plugin(ALL).modify(WAITING_SPOT, partition="gpu")
+    assert (code, change["qos"]) == (SUCCESS, A100.qos)
+    code, _, change = load_plugin(ALL).modify(WAITING, qos=SPOT.qos)
+    assert (code, change["partition"]) == (SUCCESS, "spot")
+
+
+def test_a_change_keeps_the_line_that_the_job_draws_on(load_plugin: Load) -> None:
+    second = replace(A100, qos="sw-p1001-a100-9")
+    job = {**WAITING, "qos": second.qos}
+    code, _, change = load_plugin(make_policy(A100, second)).modify(
+        job, tres_per_node="gres:gpu:a100:2"
+    )
+    assert (code, change["qos"]) == (SUCCESS, second.qos)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"partition": "gpu", "qos": SPOT.qos}, "is no allocation of a100"),
+        ({"tres_per_node": "gres:gpu:a100:9"}, "holds 8"),
+        ({"min_nodes": 9}, "holds 8"),
+        ({"tres_per_node": "gres:gpu:3g.40gb:1"}, "no allocation of 3g.40gb"),
+        ({"tres_per_node": "gres:gpu:1"}, "say which GPU"),
+        ({"tres_per_job": "gres:gpu:1g.10gb:1"}, "asks for 1g.10gb and a100"),
+        ({"tres_per_node": "gres:gpu:1g.10gb:1"}, "no 1g.10gb in partition spot"),
+    ],
+)
+def test_a_change_leads_to_nothing_that_a_submission_could_not(
+    load_plugin: Load, fields: dict[str, Any], words: str
+) -> None:
+    code, said, change = load_plugin(ALL).modify(WAITING_SPOT, **fields)
+    assert code != SUCCESS
+    assert words in said
+    assert change.get("qos") == fields.get("qos")
+
+
+def test_a_job_without_gpus_gets_none_by_a_change(load_plugin: Load) -> None:
+    job = {"partition": "gpu", "qos": A100.qos}
+    code, said, _ = load_plugin(ALL).modify(job, tres_per_node="gres:gpu:3g.40gb:1")
+    assert code == DENIED
+    assert "no allocation of 3g.40gb" in said
+
+
+@pytest.mark.parametrize(
+    ("job", "user_id", "fields"),
+    [
+        (WAITING, 0, {"tres_per_node": "gres:gpu:3g.40gb:1"}),
+        (WAITING, 1000, {"name": "later"}),
+        ({**WAITING, "account": "elsewhere"}, 1000, {"tres_per_node": "gres:gpu:9"}),
+        ({"partition": "gpu"}, 1000, {"partition": "spot"}),
+    ],
+)
+def test_other_changes_pass(
+    load_plugin: Load, job: dict[str, Any], user_id: int, fields: dict[str, Any]
+) -> None:
+    code, said, change = load_plugin(ALL).modify(job, user_id, **fields)
+    assert (code, said) == (SUCCESS, "")
+    assert "qos" not in change
+
+
+@pytest.mark.parametrize("field", ["tres_per_node", "tres_per_job", "tres_per_task", "gres"])
+def test_spells_a_type_as_the_cluster_does(load_plugin: Load, field: str) -> None:
+    code, _, job = load_plugin(ALL).submit(**{field: "gres:gpu:A100:2,gres:shard:A100:1"})
+    assert (code, job["qos"]) == (SUCCESS, A100.qos)
+    assert job[field] == "gres:gpu:a100:2,gres:shard:A100:1"
+    upper = make_policy(replace(A100, gres_type="A100"))
+    code, _, job = load_plugin(upper).submit(**{field: "gres:gpu:A100"})
+    assert (code, job[field]) == (SUCCESS, "gres:gpu:A100")
+
+
+def test_says_what_exclusive_takes(load_plugin: Load) -> None:
+    plugin = load_plugin(ALL)
+    for fields in ({}, {"tres_per_node": "gres:gpu:a100:1"}):
+        code, said, _ = plugin.submit(shared=0, **fields)
+        assert code == SUCCESS
+        assert "every GPU of the node" in said
+    assert plugin.submit(shared=0, account="elsewhere")[1] == ""
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,7 @@ def _make_venv(
 
 def _start_demo(layout: DemoLayout, console: Console, lock: int) -> None:
     """Prepare the machine, then go on inside .venv."""
+    layout.save_state(user_prefix=layout.user_prefix)
     packages = (*venv.list_needed_packages(), *SLURM_PACKAGES)
     _announce(layout, console, packages)
     with console.step("Debian packages") as step:

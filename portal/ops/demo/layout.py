@@ -13,6 +13,7 @@ from portal.sandbox.spec import SandboxSpec
 BASE_DIR = Path(__file__).resolve().parents[3]
 PEOPLE = ("mira", "jonas", "lea")
 DEFAULT_PORT = 8000
+DEFAULT_PREFIX = "sw-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +66,21 @@ class DemoLayout:
         return SandboxSpec(user_prefix=self.user_prefix, users=users)
 
     def read_state(self) -> dict[str, Any]:
-        """Return what the demo remembers between runs: port, run, password_marks."""
+        """Return what the demo remembers between runs, by name; empty where nothing can be read."""
         try:
             stored = json.loads(self.state_file.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
         return stored if isinstance(stored, dict) else {}
+
+    def read_logins(self) -> dict[str, str]:
+        """Return login -> password of the last run; empty where nothing can be read."""
+        try:
+            stored = json.loads(self.logins_file.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        is_table = isinstance(stored, dict)
+        return {str(name): str(word) for name, word in stored.items()} if is_table else {}
 
     def save_state(self, **values: Any) -> None:
         """Remember these values beside the others."""
@@ -104,6 +114,11 @@ class DemoLayout:
 
 
 def locate_demo(environ: Mapping[str, str] = os.environ) -> DemoLayout:
-    """Return the layout that SLUICEWAY_VAR_DIR and SLUICEWAY_USER_PREFIX ask for."""
-    var = Path(environ.get("SLUICEWAY_VAR_DIR") or BASE_DIR / "var")
-    return DemoLayout(Path(os.path.abspath(var)), environ.get("SLUICEWAY_USER_PREFIX") or "sw-")
+    """Return the layout that SLUICEWAY_VAR_DIR and SLUICEWAY_USER_PREFIX ask for.
+
+    Without a prefix it is that of the last run in the folder.
+    """
+    var = Path(os.path.abspath(environ.get("SLUICEWAY_VAR_DIR") or BASE_DIR / "var"))
+    given = environ.get("SLUICEWAY_USER_PREFIX")
+    remembered = DemoLayout(var, DEFAULT_PREFIX).read_state().get("user_prefix")
+    return DemoLayout(var, given or str(remembered or DEFAULT_PREFIX))

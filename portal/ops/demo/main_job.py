@@ -62,8 +62,10 @@ class MainJob:
             _, port_sentence = services.choose_port(layout)
             if prepare.write_env_file(layout):
                 step.check("new secret key")
+            if sentence := prepare.set_old_books_aside(layout, self.sandbox):
+                step.check(sentence)
             prepare.start_django(layout)
-            count, mode = prepare.migrate_database()
+            count, mode = prepare.migrate_database(layout)
             step.check(f"SQLite in {mode.upper()} mode, {count} migrations run")
         with self.console.step("Site description") as step:
             self.project = prepare.choose_project(layout)

@@ -9,6 +9,7 @@ import secrets
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from portal.ops.demo.console import DemoError
 from portal.ops.demo.layout import DemoLayout
 from portal.sandbox.cluster import Sandbox
 from portal.sandbox.processes import write_atomically
@@ -16,6 +17,7 @@ from portal.sandbox.processes import write_atomically
 SITE_FILE = Path(__file__).with_name("site.yaml")
 CLUSTER_NAME = "sluiceway"
 TITLE = "Surrogate models for plasma physics"
+BEGIN_ANEW = "make clean, then make demo: both begin anew, Slurm and the portal"
 _SECRET = "SLUICEWAY_SECRET_KEY"
 _URL = "SLUICEWAY_PUBLIC_URL"
 
@@ -36,6 +38,32 @@ def write_env_file(layout: DemoLayout) -> bool:
     return not has_key
 
 
+def set_old_books_aside(layout: DemoLayout, sandbox: Sandbox) -> str:
+    """Move the portal's database away where the sandbox's Slurm has lost its own since.
+
+    What cleans /var/tmp may take Slurm's accounting along. Its DBIndex then begins at 1 again, and
+    new jobs would be taken for those in the portal. Returns a sentence, "" where nothing moved.
+    DemoError where it is the portal's database that was lost: Slurm still has jobs and objects
+    that a new one would not know.
+    """
+    current = sandbox.state.database_id
+    before = layout.read_state().get("slurm_database", current)
+    sentence = ""
+    if before == current and layout.read_state().get("has_books"):
+        if not layout.database_file.exists():
+            raise DemoError(f"{layout.database_file} is gone", next_step=BEGIN_ANEW)
+        return ""
+    if before != current and layout.database_file.exists():
+        aside = f"sluiceway-before-{current}.sqlite3"
+        for ending in ("-shm", "-wal", ""):  # the database last: an interrupt is taken up again
+            source = Path(f"{layout.database_file}{ending}")
+            if source.exists():
+                source.rename(layout.var / f"{aside}{ending}")
+        sentence = f"Slurm's accounting was lost, so the portal begins anew; {aside} is its past"
+    layout.save_state(slurm_database=current, has_books=layout.database_file.exists())
+    return sentence
+
+
 def start_django(layout: DemoLayout) -> None:
     """Load Django with this demo's settings into this process."""
     os.environ.update(layout.make_environment())
@@ -48,18 +76,23 @@ def start_django(layout: DemoLayout) -> None:
     root.addHandler(logging.FileHandler(layout.log_file))
 
 
-def migrate_database() -> tuple[int, str]:
+def migrate_database(layout: DemoLayout) -> tuple[int, str]:
     """Bring the database up to date; return how many migrations ran and its journal mode."""
     from django.core.management import call_command
-    from django.db import connection
+    from django.db import DatabaseError, connection
     from django.db.migrations.executor import MigrationExecutor
 
-    executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    call_command("migrate", interactive=False, verbosity=0)
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA journal_mode")
-        mode = str(cursor.fetchone()[0])
+    try:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        call_command("migrate", interactive=False, verbosity=0)
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA journal_mode")
+            mode = str(cursor.fetchone()[0])
+    except DatabaseError as error:
+        reason = f"{layout.database_file}: {error}"
+        raise DemoError(reason, next_step=f"repair that; or {BEGIN_ANEW}") from error
+    layout.save_state(has_books=True)
     return len(plan), mode
 
 
@@ -116,10 +149,7 @@ def set_passwords(layout: DemoLayout) -> dict[str, str]:
 
     from portal.projects.models import RoleGrant, User
 
-    kept: dict[str, str] = {}
-    if layout.logins_file.exists():
-        stored = json.loads(layout.logins_file.read_text("utf-8"))
-        kept = {str(name): str(password) for name, password in stored.items()}
+    kept = layout.read_logins()
     people = User.objects.filter(
         pk__in=[
             *User.objects.filter(memberships__isnull=False).values_list("pk", flat=True),

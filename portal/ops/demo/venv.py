@@ -4,6 +4,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -84,8 +85,16 @@ def _has_working_pip() -> bool:
     return done.returncode == 0
 
 
+def make_pip_environment(constraints: Path) -> dict[str, str]:
+    """Return what makes pip hold build dependencies to the constraints too.
+
+    pip cuts PIP_CONSTRAINT at blanks: an address of the file has none.
+    """
+    return {"PIP_CONSTRAINT": constraints.as_uri(), "PIP_ROOT_USER_ACTION": "ignore"}
+
+
 def _run(argv: Sequence[str], log_path: Path, lock_descriptor: int) -> None:
-    env = {**os.environ, "PIP_CONSTRAINT": str(CONSTRAINTS), "PIP_ROOT_USER_ACTION": "ignore"}
+    env = {**os.environ, **make_pip_environment(CONSTRAINTS)}
     with log_path.open("ab") as log:
         offset = log.tell()
         try:
@@ -95,12 +104,12 @@ def _run(argv: Sequence[str], log_path: Path, lock_descriptor: int) -> None:
                 pass_fds=(lock_descriptor,),
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise DemoError(f"{' '.join(argv)}: {error}", log_path=log_path) from error
+            raise DemoError(f"{shlex.join(argv)}: {error}", log_path=log_path) from error
     if done.returncode != 0:
         line = read_last_useful_line(log_path, offset)
         raise DemoError(
-            f"{' '.join(argv)}: exit code {done.returncode}: {line}",
+            f"{shlex.join(argv)}: exit code {done.returncode}: {line}",
             log_path=log_path,
             next_step="see that the package index can be reached (pip's settings, a proxy), "
-            f"then run again; `rm -r {VENV}` starts from nothing",
+            f"then run again; `{shlex.join(['rm', '-r', str(VENV)])}` starts from nothing",
         )

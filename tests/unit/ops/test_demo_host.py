@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,7 +12,8 @@ from portal.ops.demo.console import Console, DemoError
 from portal.ops.demo.host import clean
 from portal.ops.demo.layout import BASE_DIR, DemoLayout, locate_demo
 from portal.ops.demo.lock import hold_lock
-from portal.ops.demo.prepare import write_env_file
+from portal.ops.demo.prepare import set_old_books_aside, write_env_file
+from portal.sandbox.state import SandboxState
 
 
 @pytest.fixture
@@ -53,6 +56,14 @@ def test_the_var_folder_and_prefix_can_be_given():
     assert locate_demo({}).var == BASE_DIR / "var"
 
 
+def test_without_a_prefix_it_is_that_of_the_last_run(tmp_path):
+    environ = {"SLUICEWAY_VAR_DIR": str(tmp_path)}
+    assert locate_demo(environ).user_prefix == "sw-"
+    DemoLayout(tmp_path, "abc-").save_state(user_prefix="abc-")
+    assert locate_demo(environ).user_prefix == "abc-"
+    assert locate_demo({**environ, "SLUICEWAY_USER_PREFIX": "x-"}).user_prefix == "x-"
+
+
 def test_keeps_a_secret_key_once_made_and_follows_the_port(layout):
     assert write_env_file(layout)
     key = next(line for line in layout.env_file.read_text().splitlines() if "SECRET" in line)
@@ -61,6 +72,43 @@ def test_keeps_a_secret_key_once_made_and_follows_the_port(layout):
     assert key in layout.env_file.read_text()
     assert "SLUICEWAY_PUBLIC_URL=http://127.0.0.1:8123" in layout.env_file.read_text()
     assert layout.env_file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("text", ["", "[]", '"', "\udcff", "5"])
+def test_what_it_cannot_read_of_the_last_run_is_forgotten(layout, text):
+    for path in (layout.state_file, layout.logins_file):
+        path.write_text(text, errors="surrogateescape")
+    assert layout.read_state() == {}
+    assert layout.read_logins() == {}
+
+
+def test_a_slurm_that_lost_its_accounting_gets_a_portal_without_its_past(layout):
+    def make_sandbox(name):
+        return SimpleNamespace(state=SandboxState(database_id=name))
+
+    ends = ("", "-wal")
+    for end in ends:
+        Path(f"{layout.database_file}{end}").write_text("books")
+    assert set_old_books_aside(layout, make_sandbox("a1")) == ""
+    assert set_old_books_aside(layout, make_sandbox("a1")) == ""
+    assert layout.database_file.exists()
+    assert "accounting was lost" in set_old_books_aside(layout, make_sandbox("b2"))
+    assert not layout.database_file.exists()
+    for end in ends:
+        assert (layout.var / f"sluiceway-before-b2.sqlite3{end}").read_text() == "books"
+    assert set_old_books_aside(layout, make_sandbox("b2")) == ""
+
+
+def test_a_portal_that_lost_its_database_is_not_put_beside_the_old_slurm(layout):
+    sandbox = SimpleNamespace(state=SandboxState(database_id="a1"))
+    assert set_old_books_aside(layout, sandbox) == ""
+    layout.database_file.write_text("books")
+    layout.save_state(has_books=True)
+    assert set_old_books_aside(layout, sandbox) == ""
+    layout.database_file.unlink()
+    with pytest.raises(DemoError) as caught:
+        set_old_books_aside(layout, sandbox)
+    assert "make clean" in caught.value.next_step
 
 
 @pytest.mark.parametrize("name", ["manage.py", ".git"])

@@ -1,10 +1,13 @@
 """Paths, ports, state and configuration text of the sandbox; starts nothing."""
 
+import os
+import pwd
 import socket
 from pathlib import Path
 
 import pytest
 
+from portal.sandbox import daemons
 from portal.sandbox.config import name_slurmd, render_daemons_conf, render_slurm_conf
 from portal.sandbox.daemons import list_port_names, make_environment
 from portal.sandbox.errors import SandboxError
@@ -92,3 +95,14 @@ def test_a_broken_state_is_told_and_not_guessed(tmp_path: Path, text: str) -> No
 def test_rejects_a_user_name_that_is_not_the_sandboxs(name: str) -> None:
     with pytest.raises(SandboxError):
         check_user_name(name, "sw-")
+
+
+def test_says_that_the_disk_is_too_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = SandboxPaths(tmp_path, tmp_path, tmp_path / "log")
+    paths.run.mkdir(parents=True)
+    monkeypatch.setattr(daemons, "DATABASE_UNIX_USER", pwd.getpwuid(os.getuid()).pw_name)
+    monkeypatch.setattr(daemons, "NEEDED_SPACE_MIB", 2**40)
+    with pytest.raises(SandboxError, match="MiB free") as caught:
+        daemons.make_database(paths, "secret")
+    assert "make room" in caught.value.next_step
+    assert not paths.database.exists()

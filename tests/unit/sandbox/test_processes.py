@@ -14,6 +14,7 @@ from portal.sandbox.processes import (
     Service,
     ServiceState,
     get_process_id,
+    read_environment,
     write_atomically,
 )
 
@@ -99,6 +100,9 @@ def test_finds_a_process_whose_pid_file_was_never_written(make_service: Make) ->
     service = make_service()
     service.start()
     started = service.find_process()
+    assert started is not None
+    while not read_environment(started.pid):  # for a moment of its exec a process shows none
+        time.sleep(0.01)
     service.pid_path.unlink()
     assert service.find_process() == started
     assert not service.start()

@@ -16,9 +16,11 @@ from portal.projects.models import Project
 def parse_month(text: str) -> date:
     """Return the first day of a month given as YYYY-MM."""
     try:
-        if len(text) != 7:
+        month = date.fromisoformat(f"{text}-01")
+        # As in the pages' addresses: a month's end, in any zone, is then a date as well.
+        if len(text) != 7 or not 2000 <= month.year <= 2099:
             raise ValueError
-        return date.fromisoformat(f"{text}-01")
+        return month
     except ValueError as error:
         raise ArgumentTypeError(f"a month is YYYY-MM, not {text!r}") from error
 
