@@ -7,6 +7,7 @@ heterogeneous job. How single cells are read stands in `cells`.
 import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
@@ -123,11 +124,17 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class RejectedRow:
-    """A row that cannot be read or believed, whole, with the reason; it is never billed as 0."""
+    """A row that cannot be read or believed, whole, with the reason; it is never billed as 0.
+
+    (cluster, db_index) names it as in JobRecord, both "" where the row does not tell. So the rows
+    of a job that runs on are known as one, though each tells another ElapsedRaw.
+    """
 
     line: bytes
     reason: str
     line_number: int
+    cluster: str = ""
+    db_index: str = ""
 
 
 class _Run(NamedTuple):  # quicker to build than a frozen dataclass, once per row
@@ -297,12 +304,21 @@ def _continues(row: bytes, line: bytes, layout: _Layout) -> bool:
 def _read_row(
     line: bytes, line_number: int, layout: _Layout, *, is_cut: bool
 ) -> JobRecord | RejectedRow | None:
+    if is_cut:
+        return RejectedRow(line, "the output ends inside this row", line_number)
     try:
-        if is_cut:
-            raise RecordFormatError("the output ends inside this row")
         return _build_record(_split_row(line, layout), has_db_index=layout.has_db_index)
     except (RecordFormatError, TresError) as error:
-        return RejectedRow(line, str(error), line_number)
+        return RejectedRow(line, str(error), line_number, *_find_name(line, layout))
+
+
+def _find_name(line: bytes, layout: _Layout) -> tuple[str, str]:
+    """Return (cluster, db_index) of a row whose other cells may hold anything."""
+    if layout.has_db_index:
+        with suppress(RecordFormatError):
+            cluster, db_index, *_ = _split_row(line, layout)
+            return cluster, parse_db_index(db_index)
+    return "", ""
 
 
 def _split_row(line: bytes, layout: _Layout) -> tuple[str, ...]:

@@ -67,7 +67,10 @@ class ChargeLine:
 
     @property
     def sort_key(self) -> tuple[str | int | Decimal, ...]:
-        """The order of lines: by who pays, then what for; the same for the same lines."""
+        """The order of lines: by who pays, then what for; the same for the same lines.
+
+        Rates count as numbers do, 9 before 10.
+        """
         return (
             self.period,
             self.organisation,
@@ -78,6 +81,7 @@ class ChargeLine:
             self.tres,
             self.purchase_option,
             self.currency.code,
+            len(self.rate_id),
             self.rate_id,
             self.unit_price,
             self.unit_seconds,

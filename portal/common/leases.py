@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from portal.common.models import Lease
 
@@ -16,14 +16,14 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def hold_lease(name: str, *, seconds: int) -> Iterator[bool]:
     """Yield True while this caller holds the lease, False when another one does.
 
-    A holder that dies loses the lease after `seconds`; the work behind it must bear two runs.
+    A holder that dies loses the lease after `seconds`, and so does one that takes longer: the work
+    behind it must bear two runs. The database's clock counts, for those of workers may differ.
     """
     holder = uuid4().hex
-    now = timezone.now()
     Lease.objects.get_or_create(name=name, defaults={"expires_at": EPOCH})
     is_taken = (
-        Lease.objects.filter(name=name, expires_at__lte=now).update(
-            holder=holder, expires_at=now + timedelta(seconds=seconds)
+        Lease.objects.filter(name=name, expires_at__lte=Now()).update(
+            holder=holder, expires_at=Now() + timedelta(seconds=seconds)
         )
         == 1
     )

@@ -22,7 +22,7 @@ CLOSED_NODE_STATES = frozenset(
         "FUTURE",
         "INVAL",
         "INVALID_REG",
-        "MAINT",
+        "MAINTENANCE",
         "NOT_RESPONDING",
         "NO_RESPOND",
         "REBOOT",

@@ -7,8 +7,6 @@ from datetime import date
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from django.db.models import QuerySet
-
 from accounting.money import Currency, Money
 from portal.catalog.models import Offering
 from portal.ledger.pricing import (
@@ -170,7 +168,7 @@ def cost_by_person(project: Project, month: date) -> tuple[PersonCost, ...]:
     has caught up. A fixed number of queries.
     """
     months = {
-        is_final: price_month(month, narrow(list_records(is_final=is_final), project))
+        is_final: price_month(month, list_records(is_final=is_final).filter(project=project))
         for is_final in (True, False)
     }
     titles = load_titles(
@@ -220,11 +218,6 @@ def _list_person_costs(
             None,
             not is_final,
         )
-
-
-def narrow(records: QuerySet[UsageRecord], project: Project | None) -> QuerySet[UsageRecord]:
-    """Return the records, of one project where one is given."""
-    return records if project is None else records.filter(project=project)
 
 
 def load_titles(offering_ids: Iterable[int | None]) -> dict[int | None, str]:

@@ -15,13 +15,12 @@ from accounting.money import Currency, Money, round_posting
 from accounting.rates import NoRateError, PricedUsage, Rate, RateCard, price_usage
 from accounting.usage import UnitUsage, Window
 from portal.catalog import models as catalog
-from portal.catalog.selectors import to_unit_price
+from portal.catalog.selectors import MICROS, to_unit_price
 from portal.projects.models import Site
 from portal.projects.selectors import get_site
 from portal.usage.metering import get_month_window
 from portal.usage.models import UsageRecord
 
-MICROS = Decimal(1_000_000)
 GROUP_FIELDS = (
     "project_id",
     "project__organisation_id",

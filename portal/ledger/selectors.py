@@ -12,17 +12,17 @@ from accounting.money import Currency, Money
 from accounting.statement import ChargeLine, Statement
 from accounting.usage import month_label
 from portal.catalog.models import Offering
+from portal.catalog.selectors import MICROS
 from portal.ledger.costs import (
     DayCost,
     PersonCost,
     cost_by_day,
     cost_by_person,
     load_titles,
-    narrow,
 )
 from portal.ledger.models import LedgerAccount, Period, Posting
+from portal.ledger.payers import EVERYBODY, Payers
 from portal.ledger.pricing import (
-    MICROS,
     LineKey,
     get_currency,
     list_records,
@@ -86,18 +86,13 @@ class UnpricedLine:
     reason: str
 
 
-def list_posted(
-    month: date,
-    *,
-    organisation_ids: Collection[int] | None = None,
-    project: Project | None = None,
-) -> dict[LineKey, PostedLine]:
+def list_posted(month: date, payers: Payers = EVERYBODY) -> dict[LineKey, PostedLine]:
     """Return what is posted in a month, by charge line. One query."""
-    postings = Posting.objects.filter(transaction__period__month=month, account__kind__in=OWED)
-    if organisation_ids is not None:
-        postings = postings.filter(transaction__organisation_id__in=organisation_ids)
-    if project is not None:
-        postings = postings.filter(transaction__project=project)
+    postings = payers.narrow(
+        Posting.objects.filter(transaction__period__month=month, account__kind__in=OWED),
+        organisation="transaction__organisation_id",
+        project="transaction__project_id",
+    )
     exponent = get_site().currency_exponent
     rows = (
         postings.order_by()
@@ -121,10 +116,14 @@ def build_statement(
     month: date,
     *,
     organisation_ids: Collection[int] | None = None,
+    project_ids: Collection[int] | None = None,
     project: Project | None = None,
 ) -> Statement:
-    """Return the month's statement from its postings; lines that came to nothing are left out."""
-    posted = list_posted(month, organisation_ids=organisation_ids, project=project)
+    """Return the month's statement from its postings; lines that came to nothing are left out.
+
+    Of everybody, or of what any of these organisations (as it was when posted) or projects pays.
+    """
+    posted = list_posted(month, Payers.read(organisation_ids, project_ids, project))
     labels = _Labels.load(posted)
     return Statement(
         month_label(month.year, month.month),
@@ -140,13 +139,15 @@ def list_provisional(
     month: date,
     *,
     organisation_ids: Collection[int] | None = None,
+    project_ids: Collection[int] | None = None,
     project: Project | None = None,
 ) -> tuple[ChargeLine, ...]:
-    """Return what the usage that may still change would cost if it ended now; not posted."""
-    records = list_records(is_final=False)
-    if organisation_ids is not None:
-        records = records.filter(project__organisation_id__in=organisation_ids)
-    priced = price_month(month, narrow(records, project))
+    """Return what the usage that may still change would cost if it ended now; not posted.
+
+    Narrowed as in build_statement.
+    """
+    payers = Payers.read(organisation_ids, project_ids, project)
+    priced = price_month(month, payers.narrow_usage(list_records(is_final=False)))
     labels = _Labels.load(priced.lines)
     lines = [
         labels.make_line(
@@ -161,9 +162,19 @@ def list_provisional(
     return tuple(sorted(lines, key=lambda line: line.sort_key))
 
 
-def list_unpriced(month: date, *, project: Project | None = None) -> tuple[UnpricedLine, ...]:
-    """Return the usage of a month, open or final, that has no offering or no price."""
-    priced = price_month(month, narrow(UsageRecord.objects.all(), project))
+def list_unpriced(
+    month: date,
+    *,
+    organisation_ids: Collection[int] | None = None,
+    project_ids: Collection[int] | None = None,
+    project: Project | None = None,
+) -> tuple[UnpricedLine, ...]:
+    """Return the usage of a month, open or final, that has no offering or no price.
+
+    Narrowed as in build_statement.
+    """
+    payers = Payers.read(organisation_ids, project_ids, project)
+    priced = price_month(month, payers.narrow_usage(UsageRecord.objects.all()))
     codes = dict(
         Project.objects.filter(pk__in={group.project_id for group in priced.unpriced}).values_list(
             "id", "code"

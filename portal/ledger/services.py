@@ -11,8 +11,8 @@ from accounting import ledger as books
 from accounting.money import Money
 from portal.catalog.models import Offering
 from portal.common.errors import Conflict
-from portal.ledger.costs import narrow
 from portal.ledger.models import LedgerAccount, Period, Posting, Transaction
+from portal.ledger.payers import Payers
 from portal.ledger.pricing import LineKey, LineSum, list_records, price_line, price_month
 from portal.ledger.selectors import PostedLine, list_open_months, list_posted
 from portal.projects.models import Project
@@ -66,8 +66,9 @@ def post_period(month: date, now: datetime) -> int:
 
 def list_differences(month: date, *, project: Project | None = None) -> tuple[Difference, ...]:
     """Return what post_period would post now, in the order of lines."""
-    wanted = price_month(month, narrow(list_records(is_final=True), project))
-    posted = list_posted(month, project=project)
+    payers = Payers.read(project=project)
+    wanted = price_month(month, payers.narrow_usage(list_records(is_final=True)))
+    posted = list_posted(month, payers)
     nothing = PostedLine(0, 0, Money.zero(wanted.currency), 0)
     found: list[Difference] = []
     for key in sorted(wanted.lines.keys() | posted.keys()):

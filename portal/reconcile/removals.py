@@ -47,13 +47,14 @@ def plan_removals(
         if make_key(association) in unwanted:
             jobs = [job for job in observed.jobs if _is_under(job, association)]
             (deferred if jobs else going).append(_plan_one(association, _tell_jobs(jobs)))
-    rewritten = list_wanted(desired).keys() | {change.key for change in going}
-    defaults = {a.default_qos: a for a in observed.associations if make_key(a) not in rewritten}
+    rewritten = _list_rewritten(desired, observed, owned) | {change.key for change in going}
+    listed = {name: a for a in observed.associations if make_key(a) not in rewritten
+              for name in {*a.qos, a.default_qos}}  # fmt: skip
     for qos in observed.qos:
         if make_key(qos) in unwanted:
             reason = _tell_jobs([job for job in observed.jobs if job.qos == qos.name])
-            if not reason and qos.name in defaults:
-                reason = f"it is the default of {name_object(make_key(defaults[qos.name]))}"
+            if not reason and qos.name in listed:
+                reason = f"{name_object(make_key(listed[qos.name]))} lists it"
             (deferred if reason else going).append(_plan_one(qos, reason))
     parents = {a.name: a.parent for a in observed.accounts}
     parents |= {a.name: a.parent for a in desired.accounts if make_key(a) in owned}
@@ -62,6 +63,24 @@ def plan_removals(
     if limit.is_exceeded(len(going), owned_count):
         return Removals((), tuple(deferred), (_refuse(going, owned_count, limit),))
     return Removals(tuple(going), tuple(deferred), ())
+
+
+def _list_rewritten(
+    desired: DesiredState, observed: ObservedState, owned: frozenset[ObjectKey]
+) -> set[ObjectKey]:
+    """Return the associations whose QOS list will be written before a QOS goes.
+
+    An association that keeps its list must not lose the last QOS in it: it would inherit its
+    account's, which has no limits of ours.
+    """
+    theirs = list_observed_keys(observed) - owned
+    ours = {qos.name for qos in desired.qos if make_key(qos) not in theirs}
+    return {
+        make_key(association)
+        for association in desired.associations
+        if association.qos & ours
+        and not {make_key(association), ObjectKey(Kind.ACCOUNT, association.account)} & theirs
+    }
 
 
 def _is_under(job: LiveJob, association: Association) -> bool:

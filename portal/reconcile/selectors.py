@@ -1,5 +1,6 @@
 """Reads what became of allocations in Slurm, and how reconcile's runs ended."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -62,6 +63,12 @@ def latest_run(cluster: Cluster) -> ReconcileRun | None:
 def list_runs(cluster: Cluster) -> QuerySet[ReconcileRun]:
     """Return the cluster's runs, the latest first."""
     return ReconcileRun.objects.filter(cluster=cluster).order_by("-started_at", "-id")
+
+
+def list_qos_states(names: Iterable[str]) -> dict[str, str]:
+    """Return QOS name -> OwnedObject.State; a QOS that Slurm was never asked for is left out."""
+    rows = OwnedObject.objects.filter(kind=OwnedObject.Kind.QOS, name__in=list(names))
+    return dict(rows.values_list("name", "state"))
 
 
 def list_objects_for_allocation(allocation: Allocation) -> tuple[SlurmObjectState, ...]:

@@ -165,6 +165,16 @@ class Qos:
 
 
 @dataclass(frozen=True, slots=True)
+class AccountingObjects:
+    """What slurmdbd holds for a cluster, read at one time."""
+
+    accounts: tuple[Account, ...] = ()
+    users: tuple[SlurmUser, ...] = ()
+    associations: tuple[Association, ...] = ()
+    qos: tuple[Qos, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class LiveJob:
     """A job as squeue shows it now."""
 

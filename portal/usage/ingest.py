@@ -19,13 +19,19 @@ from portal.usage.merging import (
     StoredJob,
     find_misfit,
     hash_line,
-    is_of_cluster,
+    is_cluster_name,
     merge_row,
     normalise_line,
     read_values,
 )
 from portal.usage.metering import MeteredJob, store_usage
-from portal.usage.models import ImportRun, Job, JobRow, QuarantinedRow
+from portal.usage.models import ImportRun, Job, JobRow
+from portal.usage.quarantine import (
+    UnreadableRow,
+    find_key,
+    resolve_readable,
+    store_unreadable,
+)
 from portal.usage.resolving import OfferingResolver, ProjectResolver
 
 CHUNK_ROWS = 2000
@@ -35,13 +41,17 @@ JOB_UPDATE_FIELDS = [*JobValues._fields, "project", "changed_at", "row_hash"]
 
 @dataclass(frozen=True, slots=True)
 class ImportContext:
-    """What all chunks of one import share; `now` is when the rows were read."""
+    """What all chunks of one import share; `now` is when the rows were read.
+
+    `quarantined` holds the keys of rows that waited in quarantine when the import began.
+    """
 
     cluster: Cluster
     zone: ZoneInfo
     now: datetime
     projects: ProjectResolver
     offerings: OfferingResolver
+    quarantined: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +68,13 @@ class Chunk:
     """Rows for one transaction: every job at most once, so that one upsert can take them."""
 
     rows: dict[str, ReadRow] = field(default_factory=dict)
-    rejected: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    rejected: dict[str, UnreadableRow] = field(default_factory=dict)
     read_count: int = 0
     quarantined_count: int = 0
 
-    def add_rejected(self, line: bytes, reason: str) -> None:
+    def add_rejected(self, key: str, line: bytes, reason: str) -> None:
         """Take a row for the quarantine."""
-        self.rejected[hash_line(line)] = (line, reason)
+        self.rejected[key] = UnreadableRow(line, reason)
         self.quarantined_count += 1
         self.read_count += 1
 
@@ -90,11 +100,11 @@ def list_chunks(
     for result, raw in read_records(lines, delimiter=delimiter):
         line = normalise_line(raw, delimiter)
         if isinstance(result, RejectedRow):
-            chunk.add_rejected(line, result.reason)
-        elif is_live and not is_of_cluster(result, cluster.name):
+            chunk.add_rejected(find_key(result, line, cluster), line, result.reason)
+        elif is_live and not is_cluster_name(result.cluster, cluster.name):
             raise WrongCluster(f"sacct answers for {result.cluster[:80]}, not for {cluster.name}")
         elif (reason := find_misfit(result, cluster.name)) is not None:
-            chunk.add_rejected(line, reason)
+            chunk.add_rejected(find_key(result, line, cluster), line, reason)
         else:
             row = ReadRow(result, line, hash_line(line))
             known = chunk.rows.get(result.db_index)
@@ -114,7 +124,9 @@ def list_chunks(
 def store_chunk(run: ImportRun, chunk: Chunk, context: ImportContext) -> None:
     """Store a chunk with its counts: all of it or nothing."""
     lock_cluster(context.cluster)
-    _store_rejected(chunk, context)
+    store_unreadable(context.cluster, chunk.rejected, context.now)
+    read_keys = context.quarantined & chunk.rows.keys() - chunk.rejected.keys()
+    resolve_readable(context.cluster, read_keys, context.now)
     rows = _leave_out_known(chunk.rows, context.cluster)
     stored = _load_jobs(context.cluster, rows)
     merges = {
@@ -202,14 +214,16 @@ def _store_jobs(
 def _find_project(before: StoredJob | None, values: JobValues, projects: ProjectResolver) -> int:
     """Return the project: the first one that owned the account stays, whatever becomes of it.
 
-    Only an open job follows its account, for people may move a job before it ends.
+    Only an open job follows its account, for people may move a job before it ends; one that has
+    not started also to an account that no project owns.
     """
     if before is not None and before.values.account == values.account:
         return before.project_id
     found = projects.find(values.account)
     if found is not None:
         return found
-    return projects.suspense_id if before is None else before.project_id
+    has_run = before is not None and before.values.start_at is not None
+    return before.project_id if before is not None and has_run else projects.suspense_id
 
 
 def _store_raw_rows(
@@ -259,26 +273,6 @@ def _report_relabelled(
                 "found": [row.record.account, row.record.user, row.record.uid],
             },
         )
-
-
-def _store_rejected(chunk: Chunk, context: ImportContext) -> None:
-    limit = QuarantinedRow._meta.get_field("reason").max_length
-    QuarantinedRow.objects.bulk_create(
-        [
-            QuarantinedRow(
-                cluster=context.cluster,
-                row_hash=row_hash,
-                line=line,
-                reason=reason[:limit],
-                first_seen_at=context.now,
-                last_seen_at=context.now,
-            )
-            for row_hash, (line, reason) in chunk.rejected.items()
-        ],
-        update_conflicts=True,
-        unique_fields=["cluster", "row_hash"],
-        update_fields=["last_seen_at"],
-    )
 
 
 def _add_counts(run: ImportRun, chunk: Chunk, merges: dict[str, Merge]) -> None:

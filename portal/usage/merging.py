@@ -11,6 +11,7 @@ from accounting.records import DELIMITER, JobRecord
 MAX_LENGTHS = {"account": 255, "user": 255, "qos": 255, "db_index": 80, "job_id": 80}
 MAX_UID = 2**32 - 1
 MAX_TRES_NAME = 255
+_UNKNOWN_QOS = frozenset({"", "Unknown"})
 
 
 class JobValues(NamedTuple):
@@ -88,14 +89,14 @@ def read_values(record: JobRecord) -> JobValues:
     )
 
 
-def is_of_cluster(record: JobRecord, cluster_name: str) -> bool:
-    """Say whether the row is the cluster's; slurmdbd keeps names in lower case."""
-    return record.cluster.lower() == cluster_name.lower()
+def is_cluster_name(name: str, cluster_name: str) -> bool:
+    """Say whether a row's Cluster names the cluster; slurmdbd keeps names in lower case."""
+    return name.lower() == cluster_name.lower()
 
 
 def find_misfit(record: JobRecord, cluster_name: str) -> str | None:
     """Return why a readable record cannot be stored for this cluster, or None."""
-    if not is_of_cluster(record, cluster_name):
+    if not is_cluster_name(record.cluster, cluster_name):
         return f"a row of cluster {record.cluster[:80]}, not of {cluster_name}"
     for name, limit in MAX_LENGTHS.items():
         if len(getattr(record, name)) > limit:
@@ -126,14 +127,16 @@ def merge_row(
 
     A final row stands over an open one, and of two open rows the one that has run for longer;
     otherwise the one read later. Account, user and UID of a final job stay as first read, for
-    sacct prints those of the association as it is today (a difference is_relabelled). The raw row
-    is kept, unless all that is new is that a job runs on.
+    sacct prints those of the association as it is today (a difference is_relabelled). Partition
+    and QOS that a row does not tell stay as they were. The raw row is kept, unless all that is new
+    is that a job runs on.
     """
     if stored is None:
         return Merge(Outcome.NEW, found, keeps_row=True)
     if row_hash == stored.row_hash or _is_stale(stored, found, read_at):
         return Merge(Outcome.SAME)
     before = stored.values
+    found = _fill_place(before, found)
     values = _keep_labels(before, found) if before.is_final else found
     runs_on = not found.is_final and before == found._replace(
         elapsed_seconds=before.elapsed_seconds, suspended_seconds=before.suspended_seconds
@@ -143,6 +146,14 @@ def merge_row(
         values,
         keeps_row=not runs_on,
         is_relabelled=values != found,
+    )
+
+
+def _fill_place(before: JobValues, found: JobValues) -> JobValues:
+    """For some seconds after a job's end slurmdbd may know neither its partition nor its QOS."""
+    return found._replace(
+        partition=found.partition or before.partition,
+        qos=before.qos if found.qos in _UNKNOWN_QOS else found.qos,
     )
 
 

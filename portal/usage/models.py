@@ -8,6 +8,8 @@ from portal.catalog.models import Offering
 from portal.inventory.models import Cluster
 from portal.projects.models import Project
 
+MAX_REASON = 300
+
 
 class ImportRun(models.Model):
     """One reading of a cluster's accounting over [window_start_at, window_end_at).
@@ -104,19 +106,28 @@ class JobRow(models.Model):
 
 
 class QuarantinedRow(models.Model):
-    """A row that could not be read, kept with its reason until someone deals with it."""
+    """A row that could not be read, kept with its reason until someone deals with it.
+
+    `key` is the row's DBIndex where it tells one, else its hash: what is read again of one job, as
+    it runs on, is one entry with the newest line. `resolved_by` says who dealt with it; it is
+    empty where the job's row could be read after all.
+    """
 
     cluster = models.ForeignKey(Cluster, on_delete=models.PROTECT, related_name="quarantined_rows")
-    row_hash = models.CharField(max_length=64)
+    key = models.CharField(max_length=80)
     line = models.BinaryField()
-    reason = models.CharField(max_length=300)
+    reason = models.CharField(max_length=MAX_REASON)
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
     resolved_at = models.DateTimeField(null=True, blank=True)
+    resolved_by = models.CharField(max_length=150, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["cluster", "row_hash"], name="quarantined_once")
+        constraints = [models.UniqueConstraint(fields=["cluster", "key"], name="quarantined_once")]
+        indexes = [
+            models.Index(
+                fields=["cluster"], condition=Q(resolved_at__isnull=True), name="quarantined_open"
+            )
         ]
 
     def __str__(self) -> str:
@@ -153,6 +164,10 @@ class UsageRecord(models.Model):
             models.CheckConstraint(
                 condition=Q(unit_seconds=F("units") * F("elapsed_seconds")),
                 name="usage_record_product",
+            ),
+            models.CheckConstraint(
+                condition=Q(units__gte=1, elapsed_seconds__gte=1, end_at__gt=F("start_at")),
+                name="usage_record_some",
             ),
         ]
         indexes = [

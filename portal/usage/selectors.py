@@ -23,6 +23,9 @@ __all__ = [
     "get_last_run",
     "get_month_window",
     "list_days_of",
+    "list_import_runs",
+    "list_quarantined",
+    "list_read_clusters",
     "list_recent_jobs",
     "list_usage_by_day",
     "list_usage_by_person",
@@ -156,7 +159,18 @@ def get_freshness(cluster: Cluster) -> datetime | None:
 
 def get_last_run(cluster: Cluster) -> ImportRun | None:
     """Return the newest run of any source, complete or not."""
-    return ImportRun.objects.filter(cluster=cluster).order_by("-started_at", "-id").first()
+    return list_import_runs(cluster).first()
+
+
+def list_import_runs(cluster: Cluster) -> QuerySet[ImportRun]:
+    """Return the cluster's imports, the latest first."""
+    return ImportRun.objects.filter(cluster=cluster).order_by("-started_at", "-id")
+
+
+def list_read_clusters() -> frozenset[int]:
+    """Return the ids of the clusters whose accounting was read from Slurm at least once."""
+    runs = ImportRun.objects.filter(is_complete=True, source=ImportRun.Source.SACCT)
+    return frozenset(runs.order_by().values_list("cluster_id", flat=True).distinct())
 
 
 def summarise_run(run: ImportRun) -> dict[str, object]:
@@ -177,10 +191,17 @@ def summarise_run(run: ImportRun) -> dict[str, object]:
     }
 
 
+def list_quarantined(cluster: Cluster | None = None) -> QuerySet[QuarantinedRow]:
+    """Return the rows that wait in quarantine, with their cluster, the last seen first."""
+    rows = QuarantinedRow.objects.filter(resolved_at__isnull=True).select_related("cluster")
+    if cluster is not None:
+        rows = rows.filter(cluster=cluster)
+    return rows.order_by("-last_seen_at", "-id")
+
+
 def count_open_quarantine(cluster: Cluster | None = None) -> int:
     """Return how many rows wait in quarantine for someone to deal with them."""
-    rows = QuarantinedRow.objects.filter(resolved_at__isnull=True)
-    return (rows if cluster is None else rows.filter(cluster=cluster)).count()
+    return list_quarantined(cluster).count()
 
 
 def _list_months(start_date: date, end_date: date) -> list[date]:

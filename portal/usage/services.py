@@ -19,6 +19,7 @@ from portal.slurm.gateway import SlurmGateway
 from portal.usage.ingest import ACTOR, ImportContext, list_chunks, lock_cluster, store_chunk
 from portal.usage.metering import get_month_window
 from portal.usage.models import ImportRun, Job, UsageRecord
+from portal.usage.quarantine import load_open_keys
 from portal.usage.resolving import OfferingResolver, ProjectResolver
 
 OVERLAP = timedelta(hours=2)
@@ -104,6 +105,7 @@ def choose_window(cluster: Cluster, now: datetime) -> tuple[datetime, bool]:
     the end of the last complete one. A full read, the first time and every FULL_READ_EVERY, goes
     back to the start of the month that FULL_READ_MARGIN ago belongs to, and further to the oldest
     job that is still open here: it finds rows that arrived late, and jobs whose end was put back.
+    No read begins after the last complete one ended, however long ago that is.
     """
     runs = ImportRun.objects.filter(
         cluster=cluster, is_complete=True, source=ImportRun.Source.SACCT
@@ -115,6 +117,8 @@ def choose_window(cluster: Cluster, now: datetime) -> tuple[datetime, bool]:
     zone = get_site_zone()
     month = (now - FULL_READ_MARGIN).astimezone(zone).date().replace(day=1)
     starts = [get_month_window(month, zone).start_at]
+    if last is not None:
+        starts.append(last - OVERLAP)
     oldest = (
         Job.objects.filter(cluster=cluster, is_final=False, start_at__isnull=False)
         .order_by("start_at")
@@ -145,6 +149,7 @@ def _fill_run(
         now=now,
         projects=ProjectResolver(),
         offerings=OfferingResolver(run.cluster),
+        quarantined=load_open_keys(run.cluster),
     )
     try:
         for chunk in list_chunks(lines, run.cluster, delimiter, is_live=is_live):

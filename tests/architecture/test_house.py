@@ -1,6 +1,7 @@
 """The house stays easy to see: top level, size of files and functions, no forbidden rooms."""
 
 import ast
+import configparser
 import subprocess
 from pathlib import Path
 
@@ -72,6 +73,17 @@ def test_module_is_short_and_says_its_role(path: Path) -> None:
 def test_a_long_function_is_found() -> None:
     tree = ast.parse("def act():\n" + "    pass\n" * 5)
     assert find_long_functions(tree, 3) == ["act: 6 lines"]
+
+
+def test_every_room_but_the_factory_is_kept_from_the_backends() -> None:
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / ".importlinter")
+    named = set(parser["importlinter:contract:backends"]["source_modules"].split())
+    paths = {path.with_suffix("").parts for path in list_product_modules()}
+    rooms = {parts[1] for parts in paths if parts[0] == "portal" and len(parts) > 2} - {"slurm"}
+    ports = {parts[2] for parts in paths if parts[:2] == ("portal", "slurm")}
+    ports -= {"__init__", "backends", "factory"}
+    assert named == {f"portal.{room}" for room in rooms} | {f"portal.slurm.{one}" for one in ports}
 
 
 def test_portal_package_stays_importable_without_django() -> None:

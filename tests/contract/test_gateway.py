@@ -70,6 +70,15 @@ def test_lists_partitions_with_the_names_of_their_nodes(world: World) -> None:
         assert "UP" in partition.states
 
 
+def test_reads_accounting_as_the_single_lists_do(world: World) -> None:
+    world.add_project(world.name("ada"), world.name("ben"))
+    found = world.gateway.read_accounting()
+    assert found.accounts == world.gateway.list_accounts()
+    assert found.users == world.gateway.list_users()
+    assert found.associations == world.gateway.list_associations()
+    assert found.qos == world.gateway.list_qos()
+
+
 def test_keeps_an_account_tree_whatever_the_order_given(world: World) -> None:
     org, team = world.name("org"), world.name("team")
     accounts = [Account(team, org, "A team", "Physics"), Account(org, "root", "Org", "Physics")]

@@ -1,7 +1,8 @@
 """The gateway on Slurm's own programs: sacctmgr, scontrol, squeue and sacct (22.05 to 26.05)."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +21,7 @@ from portal.slurm.errors import (
 )
 from portal.slurm.values import (
     Account,
+    AccountingObjects,
     Association,
     ClusterInfo,
     LiveJob,
@@ -68,13 +70,10 @@ class CliGateway:
 
     def list_accounts(self) -> tuple[Account, ...]:
         """Return the accounts that this cluster has, the root left out."""
-        texts = self._list_account_texts()
-        parents = _get_parents(self._list_association_rows())
-        accounts = []
-        for name, parent in parents.items():
-            organization, description = texts.get(name, ("", ""))
-            accounts.append(Account(name, parent, description, organization))
-        return tuple(sorted(accounts, key=lambda account: account.name))
+        with ThreadPoolExecutor() as pool:
+            texts = pool.submit(self._list_account_texts)
+            rows = pool.submit(self._list_association_rows)
+        return _make_accounts(rows.result(), texts.result())
 
     def list_users(self) -> tuple[SlurmUser, ...]:
         """Return all users of the database with their default account here."""
@@ -88,6 +87,23 @@ class CliGateway:
         """Return all QOS; they belong to the database, not to one cluster."""
         return cli_parse.parse_qos(self._sacctmgr.list_rows("qos", cli_parse.QOS_FORMAT))
 
+    def read_accounting(self) -> AccountingObjects:
+        """Return accounts, users, associations and QOS: four commands at once.
+
+        sacctmgr waits on slurmdbd for most of its 0.2 to 0.4 s (22.05).
+        """
+        with ThreadPoolExecutor() as pool:
+            texts = pool.submit(self._list_account_texts)
+            rows = pool.submit(self._list_association_rows)
+            users = pool.submit(self.list_users)
+            qos = pool.submit(self.list_qos)
+        return AccountingObjects(
+            accounts=_make_accounts(rows.result(), texts.result()),
+            users=users.result(),
+            associations=cli_parse.parse_associations(rows.result()),
+            qos=qos.result(),
+        )
+
     def list_jobs(self) -> tuple[LiveJob, ...]:
         """Return running, pending and suspended jobs; a pending array is one row."""
         arguments = ("--local", "--all", "--noheader", f"--format={cli_parse.JOB_FORMAT}")
@@ -100,8 +116,10 @@ class CliGateway:
         if not accounts:
             return
         self._check_cluster()
-        parents = _get_parents(self._list_association_rows())
-        texts = self._list_account_texts()
+        with ThreadPoolExecutor() as pool:
+            read_rows = pool.submit(self._list_association_rows)
+            read_texts = pool.submit(self._list_account_texts)
+        parents, texts = _get_parents(read_rows.result()), read_texts.result()
         for account in rules.order_accounts(accounts, parents):
             if account.name not in parents:
                 self._sacctmgr.add_account(account)
@@ -131,9 +149,12 @@ class CliGateway:
         if not associations:
             return
         self._check_cluster()
-        rows = self._list_association_rows()
-        observed = {(row.account, row.user): row for row in rows if not row.partition}
-        known = {user.name for user in self.list_users()}
+        with ThreadPoolExecutor() as pool:
+            read_rows = pool.submit(self._list_association_rows)
+            read_users = pool.submit(self.list_users)
+        rows = [row for row in read_rows.result() if not row.partition]
+        observed = {(row.account, row.user): row for row in rows}
+        known = {user.name for user in read_users.result()}
         added: dict[tuple[Association, bool], list[str]] = defaultdict(list)
         changed: dict[Association, list[str]] = defaultdict(list)
         for wanted in associations:
@@ -265,6 +286,17 @@ class CliGateway:
         if clean_name(answered) != self._cluster_name:
             raise WrongCluster(f"{answered} answers, not {self._cluster_name}: nothing is written")
         self._is_right_cluster = True
+
+
+def _make_accounts(
+    rows: Iterable[cli_parse.AssociationRow], texts: Mapping[str, tuple[str, str]]
+) -> tuple[Account, ...]:
+    """Return the accounts that have a place in the tree, with their texts, sorted by name."""
+    accounts = []
+    for name, parent in sorted(_get_parents(rows).items()):
+        organization, description = texts.get(name, ("", ""))
+        accounts.append(Account(name, parent, description, organization))
+    return tuple(accounts)
 
 
 def _get_parents(rows: Iterable[cli_parse.AssociationRow]) -> dict[str, str]:

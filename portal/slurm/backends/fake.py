@@ -10,6 +10,7 @@ from portal.slurm import rules
 from portal.slurm.errors import SlurmCommandError, SlurmUnavailable, SlurmValueError, WrongCluster
 from portal.slurm.values import (
     Account,
+    AccountingObjects,
     Association,
     ClusterInfo,
     LiveJob,
@@ -115,6 +116,11 @@ class FakeGateway:
     def list_qos(self) -> tuple[Qos, ...]:
         self._answer("list_qos")
         return tuple(self._qos[name] for name in sorted(self._qos))
+
+    def read_accounting(self) -> AccountingObjects:
+        return AccountingObjects(
+            self.list_accounts(), self.list_users(), self.list_associations(), self.list_qos()
+        )
 
     def list_jobs(self) -> tuple[LiveJob, ...]:
         self._answer("list_jobs")

@@ -81,6 +81,9 @@ def test_chargeback_as_table_and_as_csv(world: World, tmp_path: Path) -> None:
 def test_chargeback_says_what_is_wrong(world: World, tmp_path: Path) -> None:
     with pytest.raises(CommandError, match="a month is YYYY-MM, not '2026-13'"):
         run("chargeback", "--month", "2026-13")
+    for month in ("9999-12", "0001-01", "2026-1"):
+        with pytest.raises(CommandError, match="a month is YYYY-MM"):
+            run("chargeback", "--month", month)
     with pytest.raises(CommandError, match="No project has the code 'p9'"):
         run("chargeback", "--month", "2026-11", "--project", "p9")
     with pytest.raises(CommandError, match="cannot be written"):

@@ -138,6 +138,30 @@ def test_a_new_price_splits_a_job_at_its_instant(world: World) -> None:
     assert get_total() == price_apart([("", 5400, "1.2"), ("", 9000, "2.4")])
 
 
+def test_a_price_for_a_while_counts_the_job_once_at_the_price_around_it(world: World) -> None:
+    edges = [datetime(2026, 11, 10, 0, minute, tzinfo=UTC) for minute in (20, 40)]
+    make_rate(world.a100, "0.30", starts_at=edges[0], ends_at=edges[1])
+    import_rows(world.cluster, [make_row()])
+    post_period(NOVEMBER, NOW)
+    lines = build_statement(NOVEMBER).lines
+    assert [(line.unit_price, line.unit_seconds, line.job_count) for line in lines] == [
+        (Decimal("1.2"), 2400, 1),
+        (Decimal("0.3"), 1200, 1),
+    ]
+
+
+def test_usage_that_comes_to_nothing_in_money_is_posted_all_the_same(world: World) -> None:
+    import_rows(world.cluster, [make_row(ElapsedRaw=1)])
+    assert post_period(NOVEMBER, NOW) == 1
+    (line,) = build_statement(NOVEMBER).lines
+    assert (line.unit_seconds, line.job_count, line.amount.amount) == (1, 1, 0)
+    import_rows(world.cluster, [make_row(ElapsedRaw=1)])
+    later = NOW + timedelta(minutes=1)
+    assert (post_period(NOVEMBER, later), post_period(NOVEMBER, NOW)) == (1, 0)
+    assert build_statement(NOVEMBER).lines[0].unit_seconds == 2
+    assert Period.objects.get().posted_at == later
+
+
 def test_an_organisations_own_price_comes_before_the_lists(world: World) -> None:
     make_rate(world.a100, "0.60", organisation=world.organisation)
     make_project("p2002")
@@ -176,6 +200,13 @@ def test_usage_without_a_price_or_an_offering_is_told_and_not_billed(world: Worl
     assert len(list_unpriced(NOVEMBER)) == 1
 
 
+def test_a_price_in_another_currency_is_no_price_here(world: World) -> None:
+    world.a100.rates.update(currency="CHF")
+    import_rows(world.cluster, [make_row()])
+    assert post_period(NOVEMBER, NOW) == 0
+    assert [line.unit_seconds for line in list_unpriced(NOVEMBER)] == [3600]
+
+
 def test_a_job_that_begins_before_its_first_price_is_not_billed_in_part(world: World) -> None:
     world.a100.rates.update(starts_at=datetime(2026, 11, 10, 0, 30, tzinfo=UTC))
     import_rows(world.cluster, [make_row()])
@@ -191,6 +222,53 @@ def test_months_of_another_zone_are_posted_apart(world: World) -> None:
     assert list_open_months(later.date()) == (NOVEMBER, DECEMBER)
     assert post_open_periods(later) == 2
     assert get_total(NOVEMBER) == get_total(DECEMBER) == Decimal("1.20")
+
+
+def test_a_project_that_moves_takes_what_is_not_closed_to_its_new_organisation(
+    world: World,
+) -> None:
+    chemistry = make_organisation("chemistry")
+    make_rate(world.a100, "0.60", organisation=chemistry)
+    import_rows(world.cluster, [make_row()])
+    post_period(NOVEMBER, NOW)
+    (before,) = Transaction.objects.all()
+    world.project.organisation = chemistry
+    world.project.save()
+    assert post_period(NOVEMBER, NOW) == 2
+    assert post_period(NOVEMBER, NOW) == 0
+    (line,) = build_statement(NOVEMBER).lines
+    assert (line.organisation, line.cost_centre) == ("chemistry", "CC-chemistry")
+    assert get_total() == sum_owed() == Decimal("0.60")
+    (kept,) = Transaction.objects.filter(pk=before.pk)
+    assert (kept.organisation, kept.cost_centre) == (world.organisation, "CC-physics")
+    check_balance()
+
+
+def test_a_statement_holds_what_any_of_the_organisations_or_projects_pays(world: World) -> None:
+    chemistry = make_organisation("chemistry")
+    first, second = (make_project(code, organisation=chemistry) for code in ("p2002", "p3003"))
+    codes = ("p1001", "p2002", "p3003")
+    rows = [make_row(Account=code) for code in codes]
+    rows += [make_running(make_row(Account=code), 60) for code in codes]
+    rows += [make_row(Account=code, Partition="other") for code in codes]
+    import_rows(world.cluster, rows)
+    post_period(NOVEMBER, NOW)
+    scopes = [
+        ({}, {"p1001", "p2002", "p3003"}),
+        ({"project_ids": [first.pk]}, {"p2002"}),
+        ({"project": second}, {"p3003"}),
+        ({"organisation_ids": [chemistry.pk]}, {"p2002", "p3003"}),
+        (
+            {"organisation_ids": [world.organisation.pk], "project_ids": [second.pk]},
+            {"p1001", "p3003"},
+        ),
+        ({"organisation_ids": []}, set()),
+        ({"organisation_ids": [], "project_ids": [first.pk]}, {"p2002"}),
+    ]
+    for scope, expected in scopes:
+        assert {line.project for line in build_statement(NOVEMBER, **scope).lines} == expected
+        assert {line.project for line in list_provisional(NOVEMBER, **scope)} == expected
+        assert {line.project_code for line in list_unpriced(NOVEMBER, **scope)} == expected
 
 
 def test_a_closed_month_takes_nothing(world: World) -> None:

@@ -12,10 +12,14 @@ from portal.projects.choices import ProjectState
 from portal.projects.models import Membership, Project
 from portal.projects.services import add_member, remove_member
 from portal.reconcile.models import OwnedObject, ReconcileRun
-from portal.reconcile.selectors import get_slurm_state, latest_run, list_objects_for_allocation
+from portal.reconcile.selectors import (
+    get_slurm_state,
+    latest_run,
+    list_objects_for_allocation,
+    list_qos_states,
+)
 from portal.reconcile.services import plan_cluster, reconcile_cluster
 from portal.slurm.errors import SlurmCommandError
-from portal.slurm.factory import forget_fakes
 from portal.slurm.values import Account, Association
 from tests.integration.factories import NOW, World, add_person, make_user
 from tests.integration.reconcile.support import (
@@ -29,20 +33,10 @@ from tests.integration.reconcile.support import (
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.fixture(autouse=True)
-def empty_slurm():
-    forget_fakes()
-    yield
-    forget_fakes()
-
-
-@pytest.fixture
-def allocation(world: World) -> Allocation:
-    return world.approve(world.submit())
-
-
 def test_an_approved_allocation_is_in_force_after_one_run(world: World, allocation: Allocation):
     assert get_slurm_state(allocation, NOW).state == "waiting"
+    names = [line.qos_name for line in allocation.lines.all()]
+    assert list_qos_states(names) == {}
     result = run(world)
     assert result.outcome == "changed"
     assert list_pairs(world) == {("p1001", "sw-ada"), ("p1001", "sw-ben")}
@@ -53,6 +47,7 @@ def test_an_approved_allocation_is_in_force_after_one_run(world: World, allocati
     state = get_slurm_state(allocation, NOW)
     assert state.is_in_force
     assert state.checked_at == NOW
+    assert list_qos_states([*names, "other"]) == dict.fromkeys(names, "in_force")
     objects = list_objects_for_allocation(allocation)
     assert {thing.state for thing in objects} == {"in_force"}
     assert [thing.kind for thing in objects] == ["account", *["qos"] * 2, *["association"] * 2]

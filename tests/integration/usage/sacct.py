@@ -62,6 +62,18 @@ def import_rows(cluster: Cluster, rows: Sequence[dict[str, str]], now: datetime 
     return import_window(cluster, make_lines(rows), WINDOW_START, now, now)
 
 
+def get_counts(run: ImportRun) -> tuple[int, int, int, int, int]:
+    """Return (read, new, changed, same, quarantined) of a run as it is stored."""
+    run.refresh_from_db()
+    return (
+        run.read_count,
+        run.new_count,
+        run.changed_count,
+        run.same_count,
+        run.quarantined_count,
+    )
+
+
 def take_snapshot(*, with_raw_rows: bool = True) -> dict[str, list[tuple]]:
     """Return everything that imports store but for keys and the times of reading."""
     hidden = {"id", "first_seen_at", "last_seen_at", "changed_at", "seen_at", "job_id", "job"}

@@ -7,15 +7,14 @@ from datetime import date, timedelta
 import pytest
 
 from accounting.records import RecordFormatError, make_delimiter
-from portal.audit.models import AuditEvent
-from portal.projects.models import Project
 from portal.usage import ingest
 from portal.usage.models import ImportRun, Job, JobRow, QuarantinedRow, UsageRecord
 from portal.usage.services import import_window
-from tests.integration.factories import World, make_offering, make_project
+from tests.integration.factories import World
 from tests.integration.usage.sacct import (
     NOW,
     WINDOW_START,
+    get_counts,
     import_rows,
     make_lines,
     make_row,
@@ -25,17 +24,6 @@ from tests.integration.usage.sacct import (
 )
 
 NOVEMBER = date(2026, 11, 1)
-
-
-def get_counts(run: ImportRun) -> tuple[int, int, int, int, int]:
-    run.refresh_from_db()
-    return (
-        run.read_count,
-        run.new_count,
-        run.changed_count,
-        run.same_count,
-        run.quarantined_count,
-    )
 
 
 def make_mix() -> list[dict[str, str]]:
@@ -127,38 +115,6 @@ def test_an_import_that_is_killed_is_finished_by_the_next(
     assert take_snapshot() == after
 
 
-def test_a_running_job_grows_without_a_raw_row_for_each_poll(world: World) -> None:
-    row = make_row(ElapsedRaw=7200)
-    for elapsed in (60, 120, 180):
-        run = import_rows(world.cluster, [make_running(row, elapsed)])
-    assert get_counts(run) == (1, 0, 1, 0, 0)
-    record = UsageRecord.objects.get()
-    assert (record.unit_seconds, record.is_final) == (180, False)
-    assert JobRow.objects.count() == 1
-    import_rows(world.cluster, [row])
-    record.refresh_from_db()
-    assert (record.unit_seconds, record.is_final) == (7200, True)
-    assert JobRow.objects.count() == 2
-
-
-def test_a_row_that_is_older_than_what_is_known_changes_nothing(world: World) -> None:
-    row = make_row(ElapsedRaw=7200)
-    import_rows(world.cluster, [row])
-    before = take_snapshot()
-    run = import_rows(world.cluster, [make_running(row, 600)])
-    assert get_counts(run) == (1, 0, 0, 1, 0)
-    assert take_snapshot() == before
-
-
-def test_a_runaway_job_that_is_repaired_leaves_no_usage(world: World) -> None:
-    row = make_row(ElapsedRaw=0)
-    import_rows(world.cluster, [make_running(row, 200_000)])
-    assert sum_seconds() == 200_000
-    import_rows(world.cluster, [row])
-    assert not UsageRecord.objects.exists()
-    assert Job.objects.get().is_final
-
-
 def test_another_delimiter_gives_the_same_rows(world: World) -> None:
     rows = make_mix()
     import_rows(world.cluster, rows)
@@ -223,41 +179,6 @@ def test_refuses_an_output_without_the_needed_columns(world: World) -> None:
     assert run.error
 
 
-def test_an_unknown_account_goes_to_suspense_until_a_project_owns_it(world: World) -> None:
-    import_rows(world.cluster, [make_row(Account="p2002"), make_row(Account="p3003")])
-    suspense = Project.objects.get(is_suspense=True)
-    assert set(Job.objects.values_list("project", flat=True)) == {suspense.pk}
-    assert sum_seconds(project=suspense) == 7200
-    owner = make_project("p2002")
-    import_rows(world.cluster, [])
-    assert sum_seconds(project=owner) == sum_seconds(project=suspense) == 3600
-    assert Job.objects.get(account="p2002").project == owner
-    assert AuditEvent.objects.filter(action="assign_usage", project_code="p2002").count() == 1
-
-
-def test_an_account_that_is_relabelled_does_not_move_final_usage(world: World) -> None:
-    make_project("p2002")
-    row = make_row()
-    import_rows(world.cluster, [row])
-    relabelled = row | {"Account": "p2002", "User": "sw-new"}
-    for minutes in (1, 2):
-        import_rows(world.cluster, [relabelled], NOW + timedelta(minutes=minutes))
-    job, record = Job.objects.get(), UsageRecord.objects.get()
-    assert (job.account, job.user, job.project) == ("p1001", "sw-ben", world.project)
-    assert (record.project, record.user) == (world.project, "sw-ben")
-    event = AuditEvent.objects.get(action="ignore_relabel")
-    assert event.data["found"] == ["p2002", "sw-new", 20001]
-    assert JobRow.objects.count() == 2
-
-
-def test_an_open_job_follows_its_account(world: World) -> None:
-    other = make_project("p2002")
-    row = make_row(ElapsedRaw=7200)
-    import_rows(world.cluster, [make_running(row, 60)])
-    import_rows(world.cluster, [row | {"Account": "p2002"}])
-    assert Job.objects.get().project == UsageRecord.objects.get().project == other
-
-
 def test_a_job_is_split_at_the_sites_own_midnight(world: World) -> None:
     world.site.time_zone = "Asia/Shanghai"
     world.site.save()
@@ -266,46 +187,6 @@ def test_a_job_is_split_at_the_sites_own_midnight(world: World) -> None:
     import_rows(world.cluster, [row], NOW + timedelta(days=20))
     assert sum_seconds(period=NOVEMBER) == 3 * 3600
     assert sum_seconds(period=date(2026, 12, 1)) == 3 * 3600
-
-
-def test_the_qos_of_an_allocation_line_decides_the_offering(world: World) -> None:
-    allocation = world.approve(world.submit())
-    line = allocation.lines.get(offering=world.a100)
-    world.a100_pool.offerings.update(is_active=False)
-    newer = make_offering(pool=world.a100_pool)
-    import_rows(
-        world.cluster,
-        [
-            make_row(QOS=line.qos_name),
-            make_row(QOS=line.qos_name, AllocTRES="cpu=1,gres/gpu=1"),
-            make_row(QOS=line.qos_name, gres="1g.10gb"),
-            make_row(),
-            make_row(Partition="spot"),
-            make_row(AllocTRES="cpu=1,gres/gpu=1"),
-            make_row(Partition="other"),
-        ],
-    )
-    found = UsageRecord.objects.order_by("job__db_index").values_list("offering", "purchase_option")
-    assert list(found) == [
-        (world.a100.pk, "on_demand"),
-        (world.a100.pk, "on_demand"),
-        (world.mig.pk, "on_demand"),
-        (newer.pk, "on_demand"),
-        (newer.pk, "spot"),
-        (None, "on_demand"),
-        (None, "on_demand"),
-    ]
-
-
-def test_usage_gets_its_offering_once_the_catalogue_has_one(world: World) -> None:
-    world.a100.allocation_lines.all().delete()
-    import_rows(world.cluster, [make_row(Partition="new", gres="h100")])
-    assert UsageRecord.objects.get().offering is None
-    pool = world.a100_pool
-    pool.partition, pool.gres_type = "new", "h100"
-    pool.save()
-    import_rows(world.cluster, [])
-    assert UsageRecord.objects.get().offering == world.a100
 
 
 def test_queries_do_not_grow_with_the_rows(

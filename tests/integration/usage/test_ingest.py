@@ -40,6 +40,25 @@ def test_a_full_read_goes_back_to_the_oldest_open_job(world: World) -> None:
     assert (start_at, is_full) == (datetime(2026, 9, 20, tzinfo=UTC), True)
 
 
+def test_nothing_is_left_out_where_nobody_read_for_months(world: World) -> None:
+    ingest_cluster(world.cluster, make_gateway([]), NOW)
+    much_later = NOW + timedelta(days=100)
+    assert choose_window(world.cluster, much_later) == (NOW - timedelta(hours=2), True)
+    gateway = FakeGateway("c1")
+    missed = make_row(start="2026-12-20T00:00:00")
+    end_at = datetime(2026, 12, 20, 1, tzinfo=UTC)
+    gateway.add_sacct_row(missed, end_at - timedelta(hours=1), end_at)
+    assert ingest_cluster(world.cluster, gateway, much_later).new_count == 1
+
+
+def test_an_open_job_without_end_does_not_make_reads_longer_for_ever(world: World) -> None:
+    stuck = make_running(make_row(start="2025-01-01T00:00:00"), 60)
+    started = make_running(make_row(start="2026-11-12T00:00:00"), 60)
+    ingest_cluster(world.cluster, make_gateway([started, stuck]), NOW)
+    later = NOW + timedelta(days=1)
+    assert choose_window(world.cluster, later) == (later - timedelta(days=400), True)
+
+
 def test_months_begin_in_the_sites_zone(world: World) -> None:
     world.site.time_zone = "Asia/Shanghai"
     world.site.save()

@@ -1,6 +1,6 @@
 """What pages read: usage by QOS, day and person."""
 
-from datetime import date
+from datetime import date, timedelta
 
 import pytest
 from django.db import connection
@@ -8,13 +8,18 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.usage.selectors import (
     count_open_quarantine,
+    get_last_run,
+    list_import_runs,
+    list_quarantined,
+    list_read_clusters,
     list_recent_jobs,
     list_usage_by_day,
     list_usage_by_person,
     used_unit_seconds_by_qos,
 )
-from tests.integration.factories import World
-from tests.integration.usage.sacct import NOW, import_rows, make_row, make_running
+from portal.usage.services import import_file
+from tests.integration.factories import World, make_cluster
+from tests.integration.usage.sacct import NOW, import_rows, make_lines, make_row, make_running
 
 NOVEMBER = date(2026, 11, 1)
 
@@ -90,10 +95,26 @@ def test_recent_jobs_begin_with_those_that_wait(world: World) -> None:
     assert [job.db_index for job in jobs] == [waiting["DBIndex"], new["DBIndex"]]
 
 
-def test_open_quarantine_is_counted_until_it_is_resolved(world: World) -> None:
-    import_rows(world.cluster, [make_row(AllocTRES="?"), make_row(AllocTRES="!")])
+def test_quarantine_is_listed_by_when_it_was_last_seen_until_it_is_resolved(world: World) -> None:
+    first, second = make_row(AllocTRES="?"), make_row(AllocTRES="!")
+    import_rows(world.cluster, [first, second])
+    import_rows(world.cluster, [first], NOW + timedelta(minutes=1))
+    keys = [first["DBIndex"], second["DBIndex"]]
+    assert [row.key for row in list_quarantined()] == keys
+    assert list(list_quarantined(make_cluster())) == []
     assert count_open_quarantine() == count_open_quarantine(world.cluster) == 2
     row = world.cluster.quarantined_rows.first()
     row.resolved_at = NOW
     row.save()
     assert count_open_quarantine() == 1
+
+
+def test_a_file_is_listed_as_an_import_but_does_not_tell_that_slurm_was_read(world: World) -> None:
+    other = make_cluster()
+    import_file(world.cluster, make_lines([make_row()]), NOW)
+    assert list_read_clusters() == frozenset()
+    later = import_rows(world.cluster, [make_row()], NOW + timedelta(minutes=1))
+    assert list_read_clusters() == {world.cluster.pk}
+    assert [run.source for run in list_import_runs(world.cluster)] == ["sacct", "file"]
+    assert get_last_run(world.cluster) == later
+    assert get_last_run(other) is None

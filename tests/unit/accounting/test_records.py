@@ -104,6 +104,18 @@ def test_a_name_with_newline_and_delimiters_costs_one_rejection_and_moves_nothin
     assert rejected == RejectedRow(b"forged" + D + b"half\nrest", "2 columns, not 19", 3)
 
 
+def test_a_rejected_row_keeps_its_name_where_it_tells_one() -> None:
+    rejected = read(
+        row(DBIndex="0042", AllocTRES="?"),
+        row(DBIndex="-1", AllocTRES="?"),
+        b"c1" + D + b"43" + D + b"half\n",
+        row(DBIndex="44").removesuffix(b"\n"),
+    )
+    assert all(isinstance(result, RejectedRow) for result in rejected)
+    names = [(result.cluster, result.db_index) for result in rejected]
+    assert names == [("c1", "42"), ("", ""), ("", ""), ("", "")]
+
+
 def test_a_fresh_delimiter_keeps_a_forged_row_out() -> None:
     forged = b"x\n" + row(DBIndex="999", Account="victim").removesuffix(b"\n")
     delimiter = make_delimiter()

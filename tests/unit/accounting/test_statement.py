@@ -75,8 +75,14 @@ def test_rounds_a_line_once_and_not_per_job() -> None:
 
 def test_keeps_rates_apart_and_leaves_out_lines_of_no_seconds() -> None:
     lines = make_charge_lines([_item(5), _item(5, rate="odd"), _item(0, user="u9")])
-    assert [line.rate_id for line in lines] == ["list", "odd"]
+    assert {line.rate_id for line in lines} == {"list", "odd"}
     assert make_charge_lines([_item(5), _item(-5)]) == ()
+
+
+def test_lines_that_differ_by_their_rate_alone_stand_in_the_order_of_its_number() -> None:
+    rates = [replace(RATES["list"], rate_id=name) for name in ("100", "9", "10")]
+    lines = make_charge_lines(replace(_item(60), rate=rate) for rate in rates)
+    assert [line.rate_id for line in lines] == ["9", "10", "100"]
 
 
 def test_refuses_one_rate_id_for_two_rates() -> None:

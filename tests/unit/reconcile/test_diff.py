@@ -215,6 +215,22 @@ def test_a_qos_that_is_the_default_of_what_must_stay_stays_too():
     ]
 
 
+def test_a_qos_is_not_taken_from_an_association_that_keeps_its_list():
+    # Slurm gives an association whose last QOS goes its account's list: no limit of ours.
+    by_hand = replace(BEN, default_qos="")
+    desired = DesiredState((ORG,))
+    observed = replace(OBSERVED, associations=(by_hand,), jobs=(job(qos="other"),))
+    plan = diff(desired, observed, OWNED, LIMIT)
+    assert ("defer", QOS.name) in steps(plan.deferred)
+    assert "sw-ben's association with p1001 lists it" in sentences(plan)
+    theirs = replace(QOS, name="theirs")
+    wanted = replace(BEN, qos=frozenset({theirs.name}), default_qos=theirs.name)
+    desired = replace(DESIRED, qos=(theirs,), associations=(wanted,))
+    plan = diff(desired, replace(OBSERVED, qos=(QOS, theirs), associations=(BEN,)), OWNED, LIMIT)
+    assert plan.changes == ()
+    assert ("defer", QOS.name) in steps(plan.deferred)
+
+
 def test_a_project_that_is_gone_goes_associations_first_and_its_account_last():
     plan = diff(DesiredState((ORG,)), OBSERVED, OWNED, LIMIT)
     assert steps(plan.changes) == [
@@ -267,6 +283,14 @@ def test_removing_too_much_at_once_is_refused_and_the_rest_still_happens():
     assert "--allow-removals" in plan.blocked[0].sentence
     allowed = diff(desired, observed, owned, RemovalLimit(percent=100))
     assert sum(change.action is Action.REMOVE for change in allowed.changes) == 10
+
+
+@pytest.mark.parametrize(
+    ("removals", "owned", "is_exceeded"),
+    [(5, 5, False), (6, 20, False), (6, 19, True), (30, 100, False), (31, 100, True)],
+)
+def test_the_guard_lets_pass_what_is_just_within_it(removals: int, owned: int, is_exceeded: bool):
+    assert LIMIT.is_exceeded(removals, owned) is is_exceeded
 
 
 def test_applying_a_plan_in_thought_leaves_nothing_to_do():
