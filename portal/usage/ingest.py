@@ -1,6 +1,6 @@
 """Stores accounting rows chunk by chunk: one transaction each, the same result in any order."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from zoneinfo import ZoneInfo
@@ -18,6 +18,7 @@ from portal.usage.merging import (
     Outcome,
     StoredJob,
     find_misfit,
+    find_reuse,
     hash_line,
     is_cluster_name,
     merge_row,
@@ -124,11 +125,12 @@ def list_chunks(
 def store_chunk(run: ImportRun, chunk: Chunk, context: ImportContext) -> None:
     """Store a chunk with its counts: all of it or nothing."""
     lock_cluster(context.cluster)
+    rows = _leave_out_known(chunk.rows, context.cluster)
+    stored = _load_jobs(context.cluster, rows)
+    _reject_reused(chunk, rows, stored)
     store_unreadable(context.cluster, chunk.rejected, context.now)
     read_keys = context.quarantined & chunk.rows.keys() - chunk.rejected.keys()
     resolve_readable(context.cluster, read_keys, context.now)
-    rows = _leave_out_known(chunk.rows, context.cluster)
-    stored = _load_jobs(context.cluster, rows)
     merges = {
         key: merge_row(stored.get(key), read_values(row.record), row.row_hash, context.now)
         for key, row in rows.items()
@@ -158,6 +160,17 @@ def _leave_out_known(rows: dict[str, ReadRow], cluster: Cluster) -> dict[str, Re
     known = Job.objects.filter(cluster=cluster, db_index__in=list(rows))
     hashes = dict(known.values_list("db_index", "row_hash"))
     return {key: row for key, row in rows.items() if hashes.get(key) != row.row_hash}
+
+
+def _reject_reused(chunk: Chunk, rows: dict[str, ReadRow], stored: Mapping[str, StoredJob]) -> None:
+    """Take rows that would overwrite another job out of the chunk, for the quarantine."""
+    for key, before in stored.items():
+        reason = find_reuse(before, read_values(rows[key].record))
+        if reason is not None:
+            row = chunk.rows.pop(key)
+            del rows[key]
+            chunk.rejected[key] = UnreadableRow(row.line, reason)
+            chunk.quarantined_count += 1
 
 
 def _load_jobs(cluster: Cluster, rows: dict[str, ReadRow]) -> dict[str, StoredJob]:

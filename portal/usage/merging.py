@@ -108,6 +108,22 @@ def find_misfit(record: JobRecord, cluster_name: str) -> str | None:
     return None
 
 
+def find_reuse(stored: StoredJob, found: JobValues) -> str | None:
+    """Return why the row is of another job than the stored one of the same DBIndex, or None.
+
+    A database of slurmdbd that is made anew counts from 1 again: its jobs must never take the
+    place of the old ones.
+    """
+    before = stored.values
+    is_same = before.job_id_raw == found.job_id_raw
+    if is_same and not (before.is_final and before.submit_at != found.submit_at):
+        return None
+    return (
+        f"its DBIndex is that of job {before.job_id_raw} submitted at {before.submit_at}, this is "
+        f"job {found.job_id_raw} submitted at {found.submit_at}: was slurmdbd's database made anew?"
+    )
+
+
 def normalise_line(line: bytes, delimiter: str) -> bytes:
     """Return the row with DELIMITER between its fields: equal whichever one sacct was asked for."""
     if delimiter == DELIMITER:

@@ -72,11 +72,19 @@ class OfferingResolver:
             return None, option
         line = self._by_qos.get(qos)
         if line is not None and gres_type in ("", line[0]):
-            return line[1], line[2]
+            return line[1], self._judge_option(partition, line[2])
         pools = self._by_partition.get(partition, {})
         if gres_type:
             return pools.get(gres_type), option
         return (next(iter(pools.values())) if len(pools) == 1 else None), option
+
+    def _judge_option(self, partition: str, option: str) -> str:
+        """Return spot only for what could be preempted: a spot QOS elsewhere is on demand.
+
+        Nothing but the plugin keeps a job with a spot QOS out of the other partitions.
+        """
+        is_elsewhere = partition in self._by_partition and partition not in self._spot_partitions
+        return PurchaseOption.ON_DEMAND if is_elsewhere else option
 
 
 def _list_pool_offerings(cluster: Cluster) -> dict[int, int | None]:

@@ -1,11 +1,11 @@
 """A job that is read again, later or older, whole or with gaps, ends as its best row says."""
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from portal.audit.models import AuditEvent
-from portal.usage.models import Job, JobRow, UsageRecord
+from portal.usage.models import Job, JobRow, QuarantinedRow, UsageRecord
 from tests.integration.factories import World, make_project
 from tests.integration.usage.sacct import (
     NOW,
@@ -139,3 +139,19 @@ def test_a_job_first_seen_without_partition_gets_its_place_later(world: World) -
     import_rows(world.cluster, [row], NOW + timedelta(minutes=1))
     record = UsageRecord.objects.get()
     assert (record.offering, record.purchase_option, record.qos) == (world.a100, "spot", "q1")
+
+
+def test_a_database_that_counts_from_one_again_overwrites_no_job(world: World) -> None:
+    old = make_row(DBIndex="7", JobIDRaw="7", Submit="2026-11-10T00:00:00")
+    import_rows(world.cluster, [old])
+    new = make_row(
+        DBIndex="7", JobIDRaw="7", Submit="2026-11-12T00:00:00", start="2026-11-12T00:00:00"
+    )
+    other = make_row(DBIndex="7", JobIDRaw="9")
+    for row in (new, other):
+        run = import_rows(world.cluster, [row])
+        assert (run.changed_count, run.quarantined_count) == (0, 1)
+    waiting = QuarantinedRow.objects.get(resolved_at=None)
+    assert "made anew" in waiting.reason
+    assert Job.objects.get().submit_at == datetime(2026, 11, 10, tzinfo=UTC)
+    assert UsageRecord.objects.get().unit_seconds == 3600

@@ -2,6 +2,7 @@
 
 from datetime import date
 
+from portal.allocations.inputs import LineInput
 from portal.audit.models import AuditEvent
 from portal.projects.models import Project
 from portal.usage.models import Job, UsageRecord
@@ -128,3 +129,14 @@ def test_of_two_offerings_of_a_pool_none_is_guessed(world: World) -> None:
     make_offering(pool=world.a100_pool)
     import_rows(world.cluster, [make_row()])
     assert UsageRecord.objects.get().offering is None
+
+
+def test_a_spot_qos_outside_the_preemptible_partition_is_charged_on_demand(world: World) -> None:
+    lines = (LineInput(world.a100.pk, "spot", 4, 100),)
+    qos = world.approve(world.submit(lines=lines)).lines.get().qos_name
+    for partition in ("spot", "gpu"):
+        import_rows(world.cluster, [make_row(QOS=qos, Partition=partition)])
+    options = UsageRecord.objects.order_by("job__partition").values_list(
+        "job__partition", "purchase_option"
+    )
+    assert list(options) == [("gpu", "on_demand"), ("spot", "spot")]
