@@ -13,6 +13,7 @@ help:
 	@echo "make clean   end what runs, remove the demo's Unix users and var/"
 	@echo "make test    run all tests (make test-unit and so on: one layer)"
 	@echo "make lint    run all linters"
+	@echo "make bench   measure what must be fast; writes var/bench.json"
 
 demo status stop clean: host-python
 	@$(HOST_PYTHON) -m portal.ops.demo $@

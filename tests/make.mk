@@ -1,14 +1,18 @@
 # The test suite: one command, its own set-up included. A layer alone: make test-unit.
 
-TEST_PACKAGES = postgresql chromium lua-check shellcheck fonts-dejavu-core
+TEST_PACKAGES = postgresql chromium lua-check shellcheck fonts-dejavu-core debootstrap
 
-.PHONY: test lint test-setup
+.PHONY: test lint bench test-setup
 
 test: test-setup
 	$(PYTHON) -m tests.run
 
 lint: test-setup
 	$(PYTHON) -m tests.run lint
+
+# A table of what must be fast, also as var/bench.json.
+bench: venv
+	$(PYTHON) -m tests.bench
 
 test-%: test-setup
 	$(PYTHON) -m tests.run $*

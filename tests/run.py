@@ -71,6 +71,11 @@ LAYERS = (
         "the gateway's contract and the main job on a real Slurm",
         (_pytest("tests/contract", "tests/functional"),),
     ),
+    Layer(
+        "matrix",
+        "configurations given to the daemons of Slurm 22.05, 24.11 and 26.05",
+        (_pytest("tests/matrix"),),
+    ),
     Layer("browser", "the pages in chromium", (_pytest("tests/browser"),)),
 )
 

@@ -255,7 +255,7 @@ class Sandbox:
             paths.slurm_conf: (config.render_slurm_conf(self.spec, paths, ports), 0o644),
             paths.daemons_conf: (daemons_conf, 0o644),
             paths.etc / "gres.conf": (config.render_gres(self.spec, paths), 0o644),
-            paths.etc / "cgroup.conf": (config.render_cgroup_conf(), 0o644),
+            paths.etc / "cgroup.conf": (config.render_cgroups(self.spec), 0o644),
             paths.etc / "slurmdbd.conf": (dbd, 0o600),
         }
 

@@ -5,7 +5,8 @@ from pathlib import PurePosixPath
 
 from gres_config.render import (
     NodeEndpoint,
-    render_accounting_tres,
+    render_cgroup_conf,
+    render_cluster,
     render_gres_conf,
     render_nodes,
     render_partitions,
@@ -30,6 +31,7 @@ def render_slurm_conf(spec: SandboxSpec, paths: SandboxPaths, ports: Mapping[str
     GrpTRESMins count for ever and typed limits hold (slurm.conf(5), resource_limits). The daemons
     log to their standard error; only slurmstepd, which has none, needs SlurmdLogFile.
     """
+    inventory = spec.inventory
     endpoints = {
         node: NodeEndpoint("localhost", LOOPBACK, ports[name_slurmd(node)])
         for node in spec.node_names
@@ -68,7 +70,6 @@ SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=2,bf_continue,sched_min_interval=100000,batch_sched_delay=1
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU_Memory
-DefMemPerCPU={spec.memory_per_cpu_mib}
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 PriorityType=priority/multifactor
@@ -79,10 +80,10 @@ AccountingStorageHost={LOOPBACK}
 AccountingStoragePort={ports["slurmdbd"]}
 AccountingStoragePass={paths.munge_socket}
 AccountingStorageEnforce=associations,limits,qos,safe
-AccountingStorageTRES={render_accounting_tres(spec.node_groups)}
 JobSubmitPlugins=lua
-GresTypes=gpu
-{render_nodes(spec.node_groups, endpoints)}{render_partitions(spec.partitions)}"""
+{render_cluster(inventory)}{render_nodes(inventory.node_groups, endpoints)}{
+        render_partitions(inventory.partitions)
+    }"""
 
 
 def render_daemons_conf(paths: SandboxPaths, *, on_loopback: bool) -> str:
@@ -100,14 +101,14 @@ def render_gres(spec: SandboxSpec, paths: SandboxPaths) -> str:
     return render_gres_conf(spec.node_groups, PurePosixPath(paths.devices))
 
 
-def render_cgroup_conf() -> str:
-    """Return cgroup.conf: the plugin is named, since looking for one ends slurmd.
+def render_cgroups(spec: SandboxSpec) -> str:
+    """Return cgroup.conf: the inventory names the plugin, since looking for one ends slurmd.
 
     No plugin of the sandbox uses cgroups, but slurmd loads the plugin anyway: by itself it ends
     where /sys/fs/cgroup is not mounted, as in many containers, and asks systemd for a scope where
     there is only cgroup v2.
     """
-    return "# Written by the sandbox at every start.\nCgroupPlugin=cgroup/v1\n"
+    return f"# Written by the sandbox at every start.\n{render_cgroup_conf(spec.inventory)}"
 
 
 def render_slurmdbd_conf(

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from gres_config.render import list_gres_records
 from portal.sandbox import loopback
@@ -67,7 +67,7 @@ def make_folders(paths: SandboxPaths, spec: SandboxSpec) -> None:
     _make_owned_folder(paths.munge, MUNGE_UNIX_USER, 0o700)
     _make_munge_key(paths.munge_key)
     for group in spec.node_groups:
-        for record in list_gres_records(group, paths.devices):  # type: ignore[arg-type]
+        for record in list_gres_records(group, PurePosixPath(paths.devices)):
             for file in record.files:
                 _make_device(Path(file))
 

@@ -1,42 +1,39 @@
-"""What the sandbox is made of: its nodes and partitions, and the Unix users it may create."""
+"""What the sandbox is made of: its inventory, and the Unix users it may create."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
-from gres_config.inventory import GpuSpec, NodeGroup, Partition
+from gres_config.inventory import Inventory, NodeGroup
+from gres_config.load import load_inventory
 
-WHOLE = GpuSpec("a100", "A100-80GB", 8)
-GPU_NODES = NodeGroup(("gpu1", "gpu2"), cpus=64, memory_mib=512_000, gpus=(WHOLE,))
-MIG_NODES = NodeGroup(
-    ("mig1", "mig2"),
-    cpus=64,
-    memory_mib=512_000,
-    gpus=(
-        GpuSpec("a100", "A100-80GB", 4),
-        GpuSpec("a100", "A100-80GB", 2, ("3g.40gb", "3g.40gb")),
-        GpuSpec("a100", "A100-80GB", 2, ("1g.10gb",) * 7),
-    ),
-)
-ALL_NODES = (*GPU_NODES.names, *MIG_NODES.names)
+INVENTORY_FILE = Path(__file__).with_name("cluster.yaml")
+
+
+@cache
+def load_sandbox_inventory() -> Inventory:
+    """Return the nodes and partitions of cluster.yaml."""
+    return load_inventory(INVENTORY_FILE)
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxSpec:
     """A sandbox's shape. `users` must all begin with `user_prefix`.
 
-    memory_per_cpu_mib is DefMemPerCPU: without it every job would take a whole node's memory.
+    `cluster_name` stands for the inventory's, so that two sandboxes can have the same nodes.
     """
 
-    cluster_name: str = "sluiceway"
+    cluster_name: str = field(default_factory=lambda: load_sandbox_inventory().cluster_name)
     user_prefix: str = "sw-"
     users: tuple[str, ...] = ()
-    node_groups: tuple[NodeGroup, ...] = (GPU_NODES, MIG_NODES)
-    partitions: tuple[Partition, ...] = (
-        Partition("gpu", ALL_NODES, priority_tier=10, preempt_mode="OFF", is_default=True),
-        Partition("spot", ALL_NODES, priority_tier=1, preempt_mode="REQUEUE"),
-    )
-    memory_per_cpu_mib: int = 1000
+    inventory: Inventory = field(default_factory=load_sandbox_inventory)
+
+    @property
+    def node_groups(self) -> tuple[NodeGroup, ...]:
+        """Return the groups of equal nodes."""
+        return self.inventory.node_groups
 
     @property
     def node_names(self) -> tuple[str, ...]:
         """Return the names of all nodes, in the order of the groups."""
-        return tuple(name for group in self.node_groups for name in group.names)
+        return self.inventory.node_names

@@ -31,7 +31,10 @@ class BillKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """The demo's site file, read as text: GRES type -> offering, and prices as fractions."""
+    """The demo's site file, read as text: GRES type -> offering, and prices as fractions.
+
+    The spot partitions are those of its inventory file that jobs are preempted in.
+    """
 
     zone: ZoneInfo
     exponent: int
@@ -43,12 +46,17 @@ class Prices:
 def read_prices(site_file: Path) -> Prices:
     """Return the prices of the demo's site file."""
     data = yaml.load(site_file.read_text("utf-8"), yaml.BaseLoader)
-    pools = {pool["code"]: pool for pool in data["clusters"][0]["pools"]}
+    cluster = data["clusters"][0]
+    pools = {pool["code"]: pool for pool in cluster["pools"]}
+    inventory_file = site_file.parent / cluster["inventory"]
+    inventory = yaml.load(inventory_file.read_text("utf-8"), yaml.BaseLoader)
     return Prices(
         zone=ZoneInfo(data["site"]["time_zone"]),
         exponent=int(data["site"]["currency_exponent"]),
         offerings={pools[item["pool"]]["gres_type"]: item["code"] for item in data["offerings"]},
-        spot_partitions=frozenset(pool["spot_partition"] for pool in pools.values()),
+        spot_partitions=frozenset(
+            item["name"] for item in inventory["partitions"] if item["preempt_mode"] == "requeue"
+        ),
         per_unit_hour={
             (item["offering"], item["purchase_option"]): Fraction(item["per_unit_hour"])
             for item in data["prices"]

@@ -17,9 +17,9 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from gres_config.problems import suggest
 from portal.catalog.choices import PurchaseOption
 from portal.inventory.models import Cluster
-from portal.ops.site.problems import suggest
 from portal.projects.choices import ProjectRole, SiteRole
 
 _PRICE = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?")
@@ -167,10 +167,15 @@ class PoolDescription(Part):
 
 
 class ClusterDescription(Part):
-    """A Slurm cluster; `name` is its ClusterName."""
+    """A Slurm cluster; `name` is its ClusterName.
+
+    `inventory` is the gres_config file of its nodes, beside this file unless absolute; pools take
+    from it what they don't say themselves.
+    """
 
     name: Slug
     title: ShortName
+    inventory: FolderPath = ""
     backend: Cluster.Backend = Cluster.Backend.CLI
     slurm_conf: FolderPath = ""
     slurm_bin_dir: FolderPath = ""

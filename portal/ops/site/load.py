@@ -6,15 +6,16 @@ from typing import Any, TypeVar
 
 from django.db import models, transaction
 
+from gres_config.document import Document
+from gres_config.problems import Place, Problem
 from portal.audit.services import record_event
 from portal.catalog.models import Offering, Rate
 from portal.common.ticks import request_tick
 from portal.inventory.models import Cluster, Pool
 from portal.ops.site.description import Description, Part
-from portal.ops.site.document import Document
 from portal.ops.site.outcomes import Outcome, Verb
 from portal.ops.site.price_rows import store_prices
-from portal.ops.site.problems import Place, Problem, SiteFileError
+from portal.ops.site.problems import SiteFileError
 from portal.projects.models import Membership, Organisation, Project, RoleGrant, Site, User
 
 Row = TypeVar("Row", bound=models.Model)
@@ -197,7 +198,7 @@ class SiteLoader:
 
     def _load_clusters(self) -> None:
         for item in self.description.clusters:
-            values = _get_values(item, "name", "pools")
+            values = _get_values(item, "name", "inventory", "pools")
             cluster = self.store(Cluster, "cluster", item.name, {"name": item.name}, values)
             for pool in item.pools:
                 name = f"{item.name}/{pool.code}"

@@ -1,26 +1,9 @@
-"""What is wrong with a site file: each problem with its line, its place and a sentence."""
+"""The error of a site file: every problem of it, with lines."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from difflib import get_close_matches
 
+from gres_config.problems import Problem, sort_problems
 from portal.common.errors import PortalError
-
-Place = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Problem:
-    """One error; `place` is the way to it, ("people", 0, "email"), `line` counts from 1."""
-
-    line: int
-    place: Place
-    sentence: str
-
-    def render(self, file_name: str) -> str:
-        """Return "site.yaml:12: people[0].email: ..."."""
-        place = render_place(self.place)
-        return f"{file_name}:{self.line}: {place + ': ' if place else ''}{self.sentence}"
 
 
 class SiteFileError(PortalError):
@@ -30,19 +13,5 @@ class SiteFileError(PortalError):
 
     def __init__(self, file_name: str, problems: Iterable[Problem]) -> None:
         self.file_name = file_name
-        self.problems = tuple(sorted(set(problems), key=lambda p: (p.line, str(p.place))))
+        self.problems = sort_problems(problems)
         super().__init__("\n".join(problem.render(file_name) for problem in self.problems))
-
-
-def render_place(place: Place) -> str:
-    """Return "people[0].email" for ("people", 0, "email")."""
-    text = ""
-    for part in place:
-        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
-    return text
-
-
-def suggest(word: str, known: Iterable[str]) -> str:
-    """Return " Did you mean “x”?" for the nearest known word, else ""."""
-    near = get_close_matches(word, sorted(known), n=1, cutoff=0.6)
-    return f" Did you mean “{near[0]}”?" if near else ""

@@ -2,30 +2,25 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 
+from gres_config.document import Document, parse_document, read_text
+from gres_config.errors import DocumentError
+from gres_config.problems import Place, Problem, suggest
+from gres_config.sentences import list_problems
 from portal.ops.site.description import Description
-from portal.ops.site.document import Document, parse_document
-from portal.ops.site.problems import Place, Problem, SiteFileError, suggest
-
-MAX_BYTES = 20_000_000
+from portal.ops.site.pools import fill_pools
+from portal.ops.site.problems import SiteFileError
 
 
 def read_site_file(path: Path, variables: Mapping[str, str]) -> tuple[Description, Document]:
     """Return the file's description and its document (for lines); raises SiteFileError."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SiteFileError(str(path), [Problem(1, (), "The file is larger than 20 MB.")])
-        text = path.read_text("utf-8")
-    except OSError as error:
-        sentence = f"The file cannot be read: {error.strerror}."
-        raise SiteFileError(str(path), [Problem(1, (), sentence)]) from error
-    except UnicodeDecodeError as error:
-        line = path.read_bytes()[: error.start].count(b"\n") + 1
-        raise SiteFileError(str(path), [Problem(line, (), "This is not UTF-8.")]) from error
+        text = read_text(path)
+    except DocumentError as error:
+        raise SiteFileError(str(path), error.problems) from error
     return read_site_text(text, str(path), variables)
 
 
@@ -33,73 +28,23 @@ def read_site_text(
     text: str, file_name: str, variables: Mapping[str, str]
 ) -> tuple[Description, Document]:
     """Return the text's description and document; raises SiteFileError with every problem."""
-    document = parse_document(text, file_name, variables)
+    try:
+        document = parse_document(text, file_name, variables)
+    except DocumentError as error:
+        raise SiteFileError(file_name, error.problems) from error
+    against = fill_pools(document)
     try:
         description = Description.model_validate(document.data)
     except ValidationError as error:
-        problems = [_translate(details, document) for details in error.errors()]
-        raise SiteFileError(file_name, problems) from error
-    found = list(_check_references(description))
-    if found:
-        raise SiteFileError(
-            file_name,
-            [Problem(document.find_line(place), place, sentence) for place, sentence in found],
-        )
+        problems = list_problems(error, document, Description)
+        raise SiteFileError(file_name, [*problems, *against]) from error
+    against += [
+        Problem(document.find_line(place), place, sentence)
+        for place, sentence in _check_references(description)
+    ]
+    if against:
+        raise SiteFileError(file_name, against)
     return description, document
-
-
-def _translate(details: ErrorDetails, document: Document) -> Problem:
-    place: Place = tuple(details["loc"])
-    return Problem(document.find_line(place), place, _get_sentence(details, place))
-
-
-def _get_sentence(details: ErrorDetails, place: Place) -> str:
-    kind = details["type"]
-    context = details.get("ctx", {})
-    if kind == "extra_forbidden":
-        known = _list_fields(place[:-1])
-        return f"There is no such key.{suggest(str(place[-1]), known)}"
-    if kind == "enum":
-        expected = str(context.get("expected", "")).replace("'", "")
-        words = expected.replace(" or ", ", ").split(", ")
-        return f"Use one of {', '.join(words)}.{suggest(str(details['input']), words)}"
-    if kind.startswith("site_"):
-        return details["msg"]
-    return _SENTENCES.get(kind, "{msg}.").format(msg=details["msg"], **context)
-
-
-_SENTENCES = {
-    "missing": "This key is missing.",
-    "string_type": "A text is wanted here.",
-    "string_too_short": "This must not be empty.",
-    "string_too_long": "Use at most {max_length} characters.",
-    "int_parsing": "A whole number is wanted here.",
-    "int_type": "A whole number is wanted here.",
-    "greater_than_equal": "This must be at least {ge}.",
-    "less_than_equal": "This must be at most {le}.",
-    "bool_parsing": "Use true or false.",
-    "bool_type": "Use true or false.",
-    "date_from_datetime_parsing": "Use a date, 2026-01-31.",
-    "date_parsing": "Use a date, 2026-01-31.",
-    "date_type": "Use a date, 2026-01-31.",
-    "tuple_type": "A list is wanted here: lines that begin with “- ”.",
-    "model_type": "Keys with values are wanted here: lines such as “name: value”.",
-}
-
-
-def _list_fields(place: Place) -> Iterable[str]:
-    """Return the names of the fields of the model that stands at a place."""
-    model: type[BaseModel] = Description
-    for part in place:
-        if isinstance(part, str) and part in model.model_fields:
-            model = _find_model(model.model_fields[part].annotation) or model
-    return model.model_fields
-
-
-def _find_model(annotation: Any) -> type[BaseModel] | None:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next(filter(None, map(_find_model, get_args(annotation))), None)
 
 
 Found = Iterator[tuple[Place, str]]

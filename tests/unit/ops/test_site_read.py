@@ -154,3 +154,65 @@ def test_names_the_line_of_bytes_that_are_no_text(tmp_path):
     path.write_bytes(b"site:\n  name: M\xfcnchen\n")
     with pytest.raises(SiteFileError, match=r"latin.yaml:2: This is not UTF-8"):
         read_site_file(path, {})
+
+
+WITH_INVENTORY = GOOD.replace(
+    "{code: a100, title: A, gpu_model: A100, gres_type: a100, partition: gpu}",
+    "{code: a100, title: A, gres_type: a100}",
+).replace("title: C\n", "title: C\n    inventory: nodes.yaml\n")
+NODES = """\
+cluster: c1
+slurm_version: 24.11
+node_groups:
+  - nodes: n[1-2]
+    cores_per_socket: 16
+    memory_mib: 64000
+    gpus:
+      - {model: A100-80GB, count: 2, type: a100}
+      - {model: A100-80GB, count: 1, mode: mig, layout: "1g.10gb*7"}
+partitions:
+  - {name: gpu, nodes: ALL, default: true}
+  - {name: low, nodes: ALL, preempt_mode: requeue}
+"""
+
+
+@pytest.fixture
+def read_with_inventory(tmp_path):
+    def read(before="", after=""):
+        (tmp_path / "nodes.yaml").write_text(NODES)
+        text = WITH_INVENTORY.replace(before, after) if before else WITH_INVENTORY
+        return read_site_text(text, str(tmp_path / "site.yaml"), {})[0].clusters[0].pools
+
+    return read
+
+
+def test_a_pool_takes_model_and_partitions_from_the_inventory(read_with_inventory):
+    (pool,) = read_with_inventory()
+    assert (pool.gpu_model, pool.is_mig) == ("NVIDIA A100-SXM4-80GB", False)
+    assert (pool.partition, pool.spot_partition) == ("gpu", "low")
+
+
+def test_a_mig_pool_is_known_by_its_type(read_with_inventory):
+    (pool,) = read_with_inventory("gres_type: a100", "gres_type: 1g.10gb")
+    assert pool.is_mig
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("gres_type: a100", "gres_type: a10", "pools[0].gres_type: The inventory has no GRES type"),
+        (
+            "gres_type: a100}",
+            "gres_type: a100, partition: cpu}",
+            "partitions with “a100”: gpu, low",
+        ),
+        ("name: c1", "name: c2", "clusters[0].name: The inventory is that of “c1”."),
+        ("nodes.yaml", "none.yaml", "clusters[0].inventory: The inventory was refused: "),
+    ],
+)
+def test_a_pool_that_contradicts_the_inventory_is_refused(
+    read_with_inventory, before, after, message
+):
+    with pytest.raises(SiteFileError) as caught:
+        read_with_inventory(before, after)
+    assert message in str(caught.value)

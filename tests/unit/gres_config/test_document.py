@@ -2,8 +2,8 @@
 
 import pytest
 
-from portal.ops.site.document import parse_document
-from portal.ops.site.problems import SiteFileError
+from gres_config.document import parse_document
+from gres_config.errors import DocumentError
 
 
 def read(text, **variables):
@@ -11,7 +11,7 @@ def read(text, **variables):
 
 
 def list_problems(text, **variables):
-    with pytest.raises(SiteFileError) as caught:
+    with pytest.raises(DocumentError) as caught:
         read(text, **variables)
     return [problem.render("site.yaml") for problem in caught.value.problems]
 

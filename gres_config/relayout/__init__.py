@@ -1,0 +1,1 @@
+"""Changing MIG layouts on a live cluster: a plan of steps per node, and what carries it out."""
