@@ -1,8 +1,23 @@
-"""What forms share: Bootstrap's classes, and errors of a service put onto their fields."""
+"""What forms share: whole numbers, Bootstrap's classes, and a service's errors on their fields."""
 
+import re
 from collections.abc import Mapping
+from typing import Any
 
 from django import forms
+
+WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+
+
+class WholeNumberField(forms.IntegerField):
+    """A number in the digits 0 to 9 alone: int() also reads 1_0, and digits of other scripts."""
+
+    def to_python(self, value: Any) -> int | None:
+        """Return the number, None where nothing was sent; raises ValidationError."""
+        text = str(value).strip()
+        if value not in self.empty_values and not WHOLE_NUMBER.fullmatch(text):
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
 
 
 def style_fields(form: forms.BaseForm) -> None:

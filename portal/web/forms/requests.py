@@ -1,18 +1,23 @@
 """The request form: one project and period, several lines, and the key that stops doubles."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 from django import forms
+from django.forms.formsets import TOTAL_FORM_COUNT, ManagementForm
+from django.utils.functional import cached_property
 
 from portal.allocations.inputs import MAX_LINES, LineInput, RequestInput
 from portal.catalog.choices import PurchaseOption
 from portal.catalog.models import Offering
 from portal.projects.models import Project
-from portal.web.forms.fields import add_errors, style_fields
+from portal.web.forms.fields import WholeNumberField, add_errors, style_fields
 
 ISO_DATE = "%Y-%m-%d"
+COUNT = re.compile(r"[0-9]{1,3}")
 UNKNOWN_OFFERING = 0  # no row has this id: the service then says that the offering is gone
 
 
@@ -36,6 +41,12 @@ class DateField(forms.DateField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(input_formats=[ISO_DATE], **kwargs)
+
+    def to_python(self, value: Any) -> date | None:
+        """Return the day; digits of other scripts, which strptime reads too, are refused."""
+        if isinstance(value, str) and not value.strip().isascii():
+            raise forms.ValidationError(self.error_messages["invalid"], code="invalid")
+        return super().to_python(value)
 
 
 class RequestForm(forms.Form):
@@ -61,7 +72,7 @@ class RequestForm(forms.Form):
             "invalid": "The form was damaged: load the page again.",
         },
     )
-    version = forms.IntegerField(
+    version = WholeNumberField(
         widget=forms.HiddenInput,
         required=False,
         error_messages={"invalid": "The form was damaged: load the page again."},
@@ -94,12 +105,12 @@ class LineForm(forms.Form):
         widget=forms.Select(choices=PurchaseOption.choices),
         error_messages={"required": "Choose on demand or spot."},
     )
-    units = forms.IntegerField(
+    units = WholeNumberField(
         label="Units at a time",
         widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
         error_messages={"invalid": "Write a whole number.", "required": "Write a whole number."},
     )
-    unit_hours = forms.IntegerField(
+    unit_hours = WholeNumberField(
         label="Unit-hours in all",
         widget=forms.NumberInput(attrs={"inputmode": "numeric"}),
         error_messages={"invalid": "Write a whole number.", "required": "Write a whole number."},
@@ -122,6 +133,15 @@ class BaseLineFormSet(forms.BaseFormSet):  # type: ignore[type-arg]
         "missing_management_form": "The form was incomplete: load the page again.",
         "too_many_forms": "One request holds up to %(num)d lines: make a second one.",
     }
+
+    @cached_property
+    def management_form(self) -> ManagementForm:
+        """Return what counts the lines; a count that change_lines would not read is damaged."""
+        form = super().management_form
+        if self.is_bound and not _is_count(form[TOTAL_FORM_COUNT].value()):
+            form.add_error(TOTAL_FORM_COUNT, "This is no number of lines.")
+            form.cleaned_data[TOTAL_FORM_COUNT] = 0
+        return form
 
     def get_form_kwargs(self, index: int | None) -> dict[str, Any]:
         """Let no line be empty: one that nothing was sent for is told as missing its fields."""
@@ -174,19 +194,23 @@ def change_lines(data: Any, prefix: str = "lines") -> Any:
     A number that cannot be read changes nothing; the formset then says what is wrong.
     """
     copy = data.copy()
-    total = str(copy.get(f"{prefix}-TOTAL_FORMS", ""))
-    count = int(total) if total.isascii() and total.isdigit() and len(total) < 4 else 0
+    total = copy.get(f"{prefix}-{TOTAL_FORM_COUNT}", "")
+    count = int(total) if _is_count(total) else 0
     removed = str(copy.get("remove_line", ""))
     names = ("offering", "purchase_option", "units", "unit_hours")
     if "add_line" in copy and 0 < count < MAX_LINES:
         copy[f"{prefix}-TOTAL_FORMS"] = str(count + 1)
         copy[f"{prefix}-{count}-purchase_option"] = PurchaseOption.ON_DEMAND
-    elif removed.isascii() and removed.isdigit() and count > 1 and int(removed[:4]) < count:
-        for index in range(int(removed[:4]), count - 1):
+    elif _is_count(removed) and count > 1 and int(removed) < count:
+        for index in range(int(removed), count - 1):
             for name in names:
                 copy[f"{prefix}-{index}-{name}"] = copy.get(f"{prefix}-{index + 1}-{name}", "")
         copy[f"{prefix}-TOTAL_FORMS"] = str(count - 1)
     return copy
+
+
+def _is_count(text: Any) -> bool:
+    return COUNT.fullmatch(str(text)) is not None
 
 
 def fill_in_defaults(data: Any, offerings: Sequence[Offering], prefix: str = "lines") -> Any:

@@ -7,7 +7,7 @@ from django import forms
 
 from portal.allocations.inputs import Grant
 from portal.allocations.models import RequestLine
-from portal.web.forms.fields import add_errors, style_fields
+from portal.web.forms.fields import WholeNumberField, add_errors, style_fields
 
 
 class Decision:
@@ -22,7 +22,7 @@ class Decision:
 class ReviewForm(forms.Form):
     """`version` is what the reviewer has seen; units-<id> and unit_hours-<id> are the grants."""
 
-    version = forms.IntegerField(
+    version = WholeNumberField(
         widget=forms.HiddenInput,
         error_messages={
             "required": "The form was incomplete: load the page again.",
@@ -76,8 +76,8 @@ class ReviewForm(forms.Form):
         add_errors(self, renamed)
 
 
-def _make_amount(whole: int, label: str, *, least: int) -> forms.IntegerField:
-    return forms.IntegerField(
+def _make_amount(whole: int, label: str, *, least: int) -> WholeNumberField:
+    return WholeNumberField(
         label=label,
         required=False,
         initial=whole,
@@ -107,4 +107,4 @@ class CommentForm(forms.Form):
 class VersionForm(forms.Form):
     """An act on the version of a request that the person has seen."""
 
-    version = forms.IntegerField(widget=forms.HiddenInput)
+    version = WholeNumberField(widget=forms.HiddenInput)

@@ -8,8 +8,8 @@ from portal.allocations.models import Allocation, AllocationLine
 from portal.allocations.selectors import list_shared_kinds
 from portal.catalog.choices import PurchaseOption
 from portal.reconcile.models import OwnedObject
-from portal.usage.selectors import used_unit_seconds_by_qos
-from portal.web.presenters.links import list_qos_states, list_read_clusters
+from portal.reconcile.selectors import list_qos_states
+from portal.usage.selectors import list_read_clusters, used_unit_seconds_by_qos
 from portal.web.site import SiteView
 
 SECONDS_PER_HOUR = 3600
@@ -86,7 +86,7 @@ def list_allocation_views(rows: Sequence[Allocation], site: SiteView) -> list[Al
 def _make_view(
     row: Allocation,
     used: Mapping[str, int],
-    read: set[int],
+    read: Collection[int],
     states: Mapping[str, str],
     shared: Collection[tuple[int, int, str, str]],
     today: date,

@@ -24,24 +24,18 @@ from portal.web.site import SiteView
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose charges a person sees: all (None), those of organisations, and of projects led."""
+    """Whose charges a person sees: all (None), or those of granted organisations and led projects.
+
+    A led project counts by itself, so that its lines stay when it changes organisation.
+    """
 
     organisation_ids: frozenset[int] | None
-    organisation_codes: frozenset[str]
-    project_codes: frozenset[str]
+    project_ids: frozenset[int] | None
 
     @property
     def is_empty(self) -> bool:
         """Whether the person sees nobody's charges."""
-        return self.organisation_ids is not None and not self.organisation_ids
-
-    def holds(self, organisation: str, project: str) -> bool:
-        """Say whether a line of this organisation and project belongs to the scope."""
-        return (
-            self.organisation_ids is None
-            or organisation in self.organisation_codes
-            or project in self.project_codes
-        )
+        return self.organisation_ids is not None and not (self.organisation_ids or self.project_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,42 +79,35 @@ def find_scope(user: User) -> Scope:
     for role in (SiteRole.FINANCE, SiteRole.OPERATOR):
         organisations = list_granted_organisations(user, role)
         if organisations is None:
-            return Scope(None, frozenset(), frozenset())
+            return Scope(None, None)
         granted |= organisations
-    led = list(list_led_projects(user).values_list("code", "organisation_id"))
-    codes = Organisation.objects.filter(pk__in=granted).values_list("code", flat=True)
-    return Scope(
-        organisation_ids=frozenset(granted | {organisation_id for _, organisation_id in led}),
-        organisation_codes=frozenset(codes) if granted else frozenset(),
-        project_codes=frozenset(code for code, _ in led),
-    )
+    led = list_led_projects(user).values_list("id", flat=True)
+    return Scope(frozenset(granted), frozenset(led))
 
 
 def get_statement(month: date, scope: Scope) -> Statement:
     """Return the part of a month's statement that belongs to the scope."""
-    whole = build_statement(month, organisation_ids=scope.organisation_ids)
-    lines = (line for line in whole.lines if scope.holds(line.organisation, line.project))
-    return Statement(whole.period, tuple(lines))
+    return build_statement(
+        month, organisation_ids=scope.organisation_ids, project_ids=scope.project_ids
+    )
 
 
 def make_chargeback_view(month: date, scope: Scope, site: SiteView) -> ChargebackView:
     """Return the month as the page shows it; a fixed number of queries."""
     statement = get_statement(month, scope)
-    running = tuple(
-        line
-        for line in list_provisional(month, organisation_ids=scope.organisation_ids)
-        if scope.holds(line.organisation, line.project)
+    running = list_provisional(
+        month, organisation_ids=scope.organisation_ids, project_ids=scope.project_ids
     )
-    unpriced = list_unpriced(month)
+    unpriced = _list_unpriced(month, scope)
     organisations = {row.code: row for row in Organisation.objects.all()}
-    projects = _load_projects(statement.lines, running, unpriced)
+    titles = _load_titles(statement.lines)
     return ChargebackView(
         month=month,
-        organisations=tuple(_group(statement.lines, organisations, projects, site)),
+        organisations=tuple(_group(statement.lines, organisations, titles, site)),
         total=sum_money((line.amount for line in statement.lines), site.currency),
         running=running,
         running_total=sum_money((line.amount for line in running), site.currency),
-        unpriced=tuple(_keep_unpriced(unpriced, projects, scope)),
+        unpriced=unpriced,
         names=name_people(
             {line.user for line in (*statement.lines, *running)} | {line.user for line in unpriced}
         ),
@@ -131,41 +118,31 @@ def make_chargeback_view(month: date, scope: Scope, site: SiteView) -> Chargebac
 
 def count_unpriced(month: date, scope: Scope) -> int:
     """Return how many lines of the month's usage have no price and so are not charged."""
-    lines = list_unpriced(month)
-    projects = _load_projects((), (), lines)
-    return len(list(_keep_unpriced(lines, projects, scope)))
+    return len(_list_unpriced(month, scope))
 
 
-def _keep_unpriced(
-    lines: Iterable[UnpricedLine], projects: dict[str, Project], scope: Scope
-) -> Iterable[UnpricedLine]:
-    return (
-        line
-        for line in lines
-        if line.project_code in projects
-        and scope.holds(projects[line.project_code].organisation.code, line.project_code)
+def _list_unpriced(month: date, scope: Scope) -> tuple[UnpricedLine, ...]:
+    return list_unpriced(
+        month, organisation_ids=scope.organisation_ids, project_ids=scope.project_ids
     )
 
 
-def _load_projects(
-    lines: Iterable[ChargeLine], running: Iterable[ChargeLine], unpriced: Iterable[UnpricedLine]
-) -> dict[str, Project]:
-    codes = {line.project for line in (*lines, *running)}
-    codes |= {line.project_code for line in unpriced}
-    rows = Project.objects.filter(code__in=codes).select_related("organisation")
-    return {row.code: row for row in rows}
+def _load_titles(lines: Iterable[ChargeLine]) -> dict[str, str]:
+    """Return the titles of the lines' projects, by code."""
+    rows = Project.objects.filter(code__in={line.project for line in lines})
+    return dict(rows.values_list("code", "title"))
 
 
 def _group(
     lines: Iterable[ChargeLine],
     organisations: dict[str, Organisation],
-    projects: dict[str, Project],
+    titles: dict[str, str],
     site: SiteView,
 ) -> Iterable[OrganisationCharges]:
     for (code, cost_centre), group in groupby(
         lines, key=lambda line: (line.organisation, line.cost_centre)
     ):
-        charges = tuple(_group_projects(group, projects, site))
+        charges = tuple(_group_projects(group, titles, site))
         yield OrganisationCharges(
             name=organisations[code].name if code in organisations else code,
             cost_centre=cost_centre,
@@ -175,13 +152,13 @@ def _group(
 
 
 def _group_projects(
-    lines: Iterable[ChargeLine], projects: dict[str, Project], site: SiteView
+    lines: Iterable[ChargeLine], titles: dict[str, str], site: SiteView
 ) -> Iterable[ProjectCharges]:
     for code, group in groupby(lines, key=lambda line: line.project):
         kept = tuple(group)
         yield ProjectCharges(
             code=code,
-            title=projects[code].title if code in projects else "",
+            title=titles.get(code, ""),
             lines=kept,
             total=sum_money((line.amount for line in kept), site.currency),
         )

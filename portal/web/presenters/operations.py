@@ -7,6 +7,7 @@ from portal.inventory.selectors import list_active_clusters
 from portal.reconcile.models import ReconcileRun
 from portal.reconcile.selectors import list_runs
 from portal.usage.models import ImportRun, QuarantinedRow
+from portal.usage.selectors import count_open_quarantine, list_import_runs, list_quarantined
 from portal.web.presenters.links import ClusterLink, list_cluster_links
 
 SHOWN_RUNS = 8
@@ -54,21 +55,19 @@ class OperationsView:
 def make_operations_view() -> OperationsView:
     """Return what operators watch; the number of queries grows with clusters only."""
     clusters = list(list_active_clusters())
-    rows = QuarantinedRow.objects.filter(resolved_at__isnull=True).select_related("cluster")
     return OperationsView(
         links=tuple(list_cluster_links(clusters)),
         clusters=tuple(_make_cluster(cluster) for cluster in clusters),
-        rows=tuple(_make_row(row) for row in rows.order_by("-last_seen_at", "-id")[:SHOWN_ROWS]),
-        row_count=rows.count(),
+        rows=tuple(_make_row(row) for row in list_quarantined()[:SHOWN_ROWS]),
+        row_count=count_open_quarantine(),
     )
 
 
 def _make_cluster(cluster: Cluster) -> ClusterView:
-    imports = ImportRun.objects.filter(cluster=cluster).order_by("-started_at", "-id")
     return ClusterView(
         cluster,
         tuple(_make_run(run) for run in list_runs(cluster)[:SHOWN_RUNS]),
-        tuple(imports[:SHOWN_RUNS]),
+        tuple(list_import_runs(cluster)[:SHOWN_RUNS]),
     )
 
 

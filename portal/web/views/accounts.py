@@ -6,6 +6,7 @@ from django.http import HttpResponse
 from django.utils.decorators import method_decorator
 
 from portal.web.forms.accounts import LoginForm
+from portal.web.landing import find_landing
 
 
 class PortalLoginView(LoginView):
@@ -14,6 +15,11 @@ class PortalLoginView(LoginView):
     template_name = "login.html"
     authentication_form = LoginForm
     redirect_authenticated_user = True
+
+    def get_redirect_url(self) -> str:  # type: ignore[override]
+        """Return where ?next= leads, "" where it is not of this portal."""
+        url = super().get_redirect_url()
+        return find_landing(url) if url else ""
 
     def form_invalid(self, form: LoginForm) -> HttpResponse:  # type: ignore[override]
         response = self.render_to_response(self.get_context_data(form=form))

@@ -37,6 +37,11 @@ WRONG_LINES = [
     ({"units": ""}, "id_lines-0-units", "whole number"),
     ({"units": f"4{NUL}"}, "id_lines-0-units", "whole number"),
     ({"units": "1.5"}, "id_lines-0-units", "whole number"),
+    ({"units": "1_0"}, "id_lines-0-units", "whole number"),
+    ({"units": "٤"}, "id_lines-0-units", "whole number"),
+    ({"units": "４"}, "id_lines-0-units", "whole number"),
+    ({"unit_hours": "1_00"}, "id_lines-0-unit_hours", "whole number"),
+    ({"unit_hours": "१००"}, "id_lines-0-unit_hours", "whole number"),
     ({"unit_hours": "0"}, "id_lines-0-unit_hours", "Ask for 1 to 100000 unit-hours"),
     ({"unit_hours": "100001"}, "id_lines-0-unit_hours", "Ask for 1 to 100000 unit-hours"),
     ({"offering": "gone"}, "id_lines-0-offering", "no longer available"),
@@ -71,6 +76,7 @@ WRONG_VALUES = [
     ),
     ({"start_date": "31.2.2026"}, "id_start_date", "Write a date as"),
     ({"start_date": ""}, "id_start_date", "Choose a day"),
+    ({"start_date": "٢٠٢٦-11-30"}, "id_start_date", "Write a date as"),
     ({"end_date": "9999-12-31"}, "id_end_date", "up to 365 days"),
     ({"end_date": "99999-12-31"}, "id_end_date", "Write a date as"),
     ({"justification": "  "}, "id_justification", "in a sentence or two"),
@@ -99,6 +105,8 @@ def test_a_wrong_value_gets_its_sentence(world: World, sign_in, values, field, s
         {"lines-TOTAL_FORMS": None},
         {"lines-TOTAL_FORMS": "-1"},
         {"lines-TOTAL_FORMS": "many"},
+        {"lines-TOTAL_FORMS": "0_1"},
+        {"lines-TOTAL_FORMS": "١"},
         {"lines-TOTAL_FORMS": "0"},
         {"lines-TOTAL_FORMS": "100000"},
     ],
@@ -203,7 +211,7 @@ def test_a_review_of_an_old_version_changes_nothing(world: World, sign_in) -> No
     assert Allocation.objects.count() == 0
 
 
-@pytest.mark.parametrize("value", ["5", "-1", "many", "9" * 30])
+@pytest.mark.parametrize("value", ["5", "-1", "many", "9" * 30, "0_1", "١"])
 def test_a_grant_beyond_the_request_is_refused_at_its_field(
     world: World, sign_in, value: str
 ) -> None:
@@ -219,7 +227,13 @@ def test_a_grant_beyond_the_request_is_refused_at_its_field(
 
 @pytest.mark.parametrize(
     "values",
-    [{"decision": "maybe"}, {"decision": ""}, {"version": "x"}, {"version": ""}],
+    [
+        {"decision": "maybe"},
+        {"decision": ""},
+        {"version": "x"},
+        {"version": ""},
+        {"version": "0_1"},
+    ],
 )
 def test_a_damaged_decision_is_refused(world: World, sign_in, values) -> None:
     row = world.submit()
@@ -317,3 +331,10 @@ def test_a_date_in_another_order_is_not_guessed_at(world: World, sign_in, day: s
     assert response.status_code == 400
     assert "Write a date as" in find_error(response, "id_start_date")
     assert count_rows() == before
+
+
+def test_spaces_around_a_number_do_no_harm(world: World, sign_in) -> None:
+    data = make_request_data(world, {"units": " 4 ", "unit_hours": "100 "})
+    assert sign_in(world.pi).post("/requests/new/", data).status_code == 302
+    line = RequestLine.objects.get()
+    assert (line.units, line.unit_hours) == (4, 100)

@@ -8,8 +8,15 @@ from html import unescape
 from django.utils import timezone
 
 from portal.catalog.models import Rate
+from portal.ledger.models import Period
 from portal.projects.choices import ProjectState
-from tests.integration.factories import World, make_project
+from tests.integration.factories import (
+    World,
+    grant_role,
+    make_organisation,
+    make_project,
+    make_user,
+)
 from tests.integration.web.test_pages import grant, use
 
 
@@ -83,6 +90,36 @@ def test_who_led_a_project_that_has_ended_still_sees_its_charges(world: World, s
     other.memberships.create(user=world.outsider, role="pi")
     csv = sign_in(world.outsider).get("/chargeback/2026-11/csv/").content.decode()
     assert ",p1001," not in csv
+
+
+def test_a_project_that_moves_keeps_its_lines_for_its_pi(world: World, sign_in) -> None:
+    use(world, grant(world))
+    Period.objects.update(state=Period.State.CLOSED)
+    world.project.organisation = make_organisation("chemistry")
+    world.project.save()
+    pi, reader = sign_in(world.pi), make_user("carl")
+    (line,) = pi.get("/chargeback/2026-11/csv/").content.decode().splitlines()[1:]
+    assert ",physics," in line
+    html = pi.get("/chargeback/2026-11/").content.decode()
+    assert "2.40 EUR" in html
+    assert "Used, but without a price" in html
+    grant_role(reader, "finance", world.project.organisation)
+    csv = sign_in(reader).get("/chargeback/2026-11/csv/").content.decode()
+    assert ",p1001," not in csv
+
+
+def test_charges_are_those_of_granted_organisations_and_led_projects(world: World, sign_in) -> None:
+    use(world, grant(world))
+    granted = make_organisation("chemistry")
+    grant_role(world.pi, "finance", granted)
+    for user in (world.pi, world.finance):
+        assert ",p1001," in sign_in(user).get("/chargeback/2026-11/csv/").content.decode()
+    reader = make_user("carl")
+    grant_role(reader, "finance", granted)
+    html = sign_in(reader).get("/chargeback/2026-11/").content.decode()
+    assert "p1001" not in html
+    assert "Used, but without a price" not in html
+    assert "Usage without a price" not in sign_in(reader).get("/").content.decode()
 
 
 def test_the_first_month_leads_to_none_before(world: World, sign_in) -> None:

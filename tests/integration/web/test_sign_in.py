@@ -5,9 +5,13 @@ from datetime import timedelta
 import pytest
 import time_machine
 from django.test import Client
+from django.urls import reverse
 
+from portal.allocations.models import RequestComment
 from portal.audit.models import AuditEvent
-from tests.integration.factories import NOW, World
+from portal.web.landing import FORM_PAGES, find_landing
+from portal.web.urls import urlpatterns
+from tests.integration.factories import NOW, TODAY, World
 
 PASSWORD = "a long enough password"
 
@@ -66,6 +70,69 @@ def test_an_old_cookie_is_worth_nothing_after_signing_out(world: World, client: 
 def test_signing_in_leads_to_no_other_host(world: World, client: Client, target: str) -> None:
     data = {"username": "ada", "password": PASSWORD, "next": target}
     assert client.post("/login/", data).url == "/"
+
+
+def test_a_form_sent_after_the_session_ended_leads_back_to_its_page(
+    world: World, client: Client
+) -> None:
+    row = world.submit()
+    sent = client.post(f"/requests/{row.pk}/comment/", {"comment": "Why so much?"})
+    assert sent.url == f"/login/?next=/requests/{row.pk}/comment/"
+    html = client.get(sent.url).content.decode()
+    assert "You are signed out, so nothing was stored." in html
+    assert f'name="next" value="/requests/{row.pk}/"' in html
+    data = {"username": "ada", "password": PASSWORD}
+    landed = client.post(sent.url, data, follow=True)
+    assert landed.redirect_chain == [(f"/requests/{row.pk}/", 302)]
+    assert landed.status_code == 200
+    assert RequestComment.objects.count() == 0
+
+
+def test_who_only_opens_a_page_or_signs_out_is_told_of_no_form(world: World, sign_in) -> None:
+    client = Client()
+    address = client.get("/requests/").url
+    assert "nothing was stored" not in client.get(address).content.decode()
+    client = sign_in(world.pi)
+    address = client.post("/logout/").url
+    assert "nothing was stored" not in client.get(address).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("asked", "page"),
+    [
+        ("/projects/p1001/members/add/", "/projects/p1001/"),
+        ("/allocations/7/lines/9/hold/", "/allocations/7/"),
+        ("/allocations/7/lines/9/release/", "/allocations/7/"),
+        ("/logout/", "/"),
+        ("/login/", "/"),
+        ("http://testserver/requests/7/comment/?x=1", "/requests/7/"),
+        ("/requests/?page=2", "/requests/?page=2"),
+        ("/requests/new/?offering=a100", "/requests/new/?offering=a100"),
+        ("/reviews/7/", "/reviews/7/"),
+        ("/nowhere/", "/nowhere/"),
+        ("/projects/p%00/members/add/", "/projects/p%00/members/add/"),
+    ],
+)
+def test_signing_in_leads_to_a_page_that_can_be_opened(
+    world: World, client: Client, asked: str, page: str
+) -> None:
+    data = {"username": "ada", "password": PASSWORD, "next": asked}
+    assert client.post("/login/", data).url == page
+    assert client.get("/login/", {"next": asked}).url == page
+
+
+def test_no_address_that_only_takes_a_form_is_forgotten(world: World, sign_in) -> None:
+    client = sign_in(world.pi)
+    examples = {"code": "p1001", "pk": 7, "line_pk": 9, "month": TODAY}
+    refused = set()
+    for pattern in urlpatterns:
+        names = pattern.pattern.converters
+        address = reverse(pattern.name, kwargs={name: examples[name] for name in names})
+        if client.get(address).status_code == 405:
+            refused.add(pattern.name)
+            client.force_login(world.pi)
+            assert client.get(find_landing(address)).status_code != 405
+    assert refused | {"login"} == set(FORM_PAGES)
 
 
 def test_an_expired_form_is_told_what_to_do(world: World) -> None:

@@ -1,5 +1,6 @@
 // Niceties on top of pages that work without them: copy a command, estimate a cost while typing,
-// focus an error summary, and guard a form against a second click.
+// focus an error summary, guard a form against a second click, and keep what was written in a form
+// when the session has ended before it was sent.
 (function () {
   "use strict";
   document.documentElement.classList.add("js");
@@ -57,6 +58,39 @@
   window.addEventListener("pageshow", function (event) {
     if (event.persisted) window.location.reload();
   });
+
+  keepWords();
+
+  // What is sent is kept for this tab; the next page forgets it, unless signing in came between.
+  function keepWords() {
+    const key = "sluiceway-words";
+    const reader = document.body.dataset.reader;
+    const kept = JSON.parse(sessionStorage.getItem(key) || "null");
+    if (document.querySelector("form[data-sign-in]")) {
+      if (kept) sessionStorage.setItem(key, JSON.stringify(Object.assign(kept, {isRefused: true})));
+      return;
+    }
+    sessionStorage.removeItem(key);
+    document.querySelectorAll("main form[method=post]").forEach(function (form) {
+      if (kept && kept.isRefused && kept.reader === reader && kept.action === form.action) {
+        listWords(form).forEach(function (field) {
+          if (field.name in kept.words) field.value = kept.words[field.name];
+        });
+        const details = form.closest("details");
+        if (details) details.open = true;
+      }
+      form.addEventListener("submit", function () {
+        const words = {};
+        listWords(form).forEach(function (field) { words[field.name] = field.value; });
+        const value = {reader: reader, action: form.action, words: words};
+        sessionStorage.setItem(key, JSON.stringify(value));
+      });
+    });
+  }
+
+  function listWords(form) {
+    return form.querySelectorAll("textarea, select, input:not([type=hidden])");
+  }
 
   const reviewForm = document.getElementById("review-form");
   if (reviewForm) watchReview(reviewForm, JSON.parse(reviewForm.dataset.prices));
