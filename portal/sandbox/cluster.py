@@ -28,7 +28,7 @@ from portal.sandbox.processes import (
     write_atomically,
 )
 from portal.sandbox.spec import SandboxSpec
-from portal.sandbox.state import SandboxState, choose_ports, load_state, save_state
+from portal.sandbox.state import SandboxState, choose_ports, load_state, locate_state, save_state
 
 Report = Callable[[str], None]
 PLUGIN_FOLDER = Path(__file__).resolve().parents[2] / "slurm_plugins" / "job_submit"
@@ -44,7 +44,7 @@ class Sandbox:
         self, root: Path, spec: SandboxSpec | None = None, logs: Path | None = None
     ) -> None:
         self.spec = spec or SandboxSpec()
-        self._state = load_state(Path(os.path.realpath(root)) / "sandbox.json")
+        self._state = load_state(locate_state(root))
         self.paths: SandboxPaths = locate_paths(root, logs, self._state.public)
 
     @property

@@ -1,6 +1,7 @@
 """What a sandbox remembers between runs, in one JSON file: ports, password, users and so on."""
 
 import json
+import os
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Mapping
@@ -30,6 +31,11 @@ class SandboxState:
     def with_users(self, users: Iterable[str]) -> "SandboxState":
         """Return a copy that remembers these users, sorted and once each."""
         return replace(self, users=tuple(sorted(set(users))))
+
+
+def locate_state(root: Path) -> Path:
+    """Return the file in which a sandbox's state is stored."""
+    return Path(os.path.realpath(root)) / "sandbox.json"
 
 
 def load_state(path: Path) -> SandboxState:

@@ -1,6 +1,6 @@
 """Command line of the demo: python3 -m portal.ops.demo demo|status|stop|clean|venv.
 
-It runs on the machine's own Python, before and without .venv.
+It begins on the machine's own Python, with the standard library alone, and goes on inside .venv.
 """
 
 import argparse
@@ -11,14 +11,15 @@ from collections.abc import Sequence
 
 from portal.ops.demo import venv
 from portal.ops.demo.console import Console, DemoError, StepFailed
-from portal.ops.demo.host import clean, forget, print_status, stop
 from portal.ops.demo.layout import BASE_DIR, DemoLayout, locate_demo
 from portal.ops.demo.lock import hand_over, hold_lock
-from portal.ops.demo.services import open_sandbox
 from portal.sandbox.errors import SandboxError
 from portal.sandbox.packages import SLURM_PACKAGES, ensure_packages, list_missing_packages
+from portal.sandbox.paths import locate_paths
+from portal.sandbox.state import load_state, locate_state
 
 COMMANDS = ("demo", "status", "stop", "clean", "venv")
+_INSIDE = ("status", "stop", "clean")
 _KEPT_VARIABLES = ("SLUICEWAY_VAR_DIR", "SLUICEWAY_USER_PREFIX")
 
 
@@ -33,15 +34,16 @@ def main(argv: Sequence[str]) -> int:
     if options.command != "venv" and os.geteuid() != 0:
         return _ask_sudo(options.command)
     command = f"make {options.command}"
-    existed = layout.var.exists()
     console = Console(layout.log_file, command)
     try:
-        if options.command == "status":
-            return print_status(layout)
+        if options.command in _INSIDE and not venv.is_inside():
+            return _go_inside(options.command, layout, console)
+        if options.command in _INSIDE:
+            from portal.ops.demo import host
+
+            return host.run(options.command, layout, console)
         with hold_lock(layout.lock_file, command) as lock:
             _run(options, layout, console, lock)
-            if options.command == "stop" and not existed:
-                forget(layout, console)
     except StepFailed as failed:
         return failed.exit_code
     except (DemoError, SandboxError) as error:
@@ -57,14 +59,23 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(options: argparse.Namespace, layout: DemoLayout, console: Console, lock: int) -> None:
-    if options.command == "stop":
-        stop(layout, console)
-    elif options.command == "clean":
-        clean(layout, console)
-    elif options.command == "venv":
+    if options.command == "venv":
         _make_venv(layout, console, lock, options.dev, options.packages)
     else:
         _start_demo(layout, console, lock)
+
+
+def _go_inside(command: str, layout: DemoLayout, console: Console) -> int:
+    """Go on inside .venv, made anew where somebody took it away from a demo."""
+    if not venv.is_usable():
+        if not layout.var.exists():
+            print("There is no demo here. next: make demo")
+            return 1 if command == "status" else 0
+        with hold_lock(layout.lock_file, f"make {command}") as lock:
+            _make_venv(layout, console, lock, False, ())
+    os.chdir(BASE_DIR)
+    argv = [str(venv.VENV_PYTHON), "-m", "portal.ops.demo", command]
+    os.execv(argv[0], argv)
 
 
 def _render(error: DemoError | SandboxError) -> str:
@@ -132,18 +143,19 @@ def _announce(layout: DemoLayout, console: Console, packages: Sequence[str]) -> 
             "this machine has no apt: the demo's Slurm comes from Debian's packages",
             next_step="run it on Debian 12, in a virtual machine or a container",
         )
-    sandbox = open_sandbox(layout)
+    root = layout.sandbox_root
+    paths = locate_paths(root, layout.logs, load_state(locate_state(root)).public)
     missing = list_missing_packages(packages)
     folders = [str(venv.VENV), str(layout.var)]
-    if sandbox.paths.public != sandbox.paths.root:
-        folders.append(str(sandbox.paths.public))
+    if paths.public != paths.root:
+        folders.append(str(paths.public))
     console.say("Sluiceway's main job, end to end, on a Slurm of its own. On this machine it will")
     console.say(
         f"  install by apt    {', '.join(missing)}; none of their services is started or enabled"
         if missing
         else "  install by apt    nothing: all packages are there"
     )
-    console.say(f"  make Unix users   {', '.join(layout.sandbox_spec.users)}")
+    console.say(f"  make Unix users   {', '.join(layout.users)}")
     console.say(f"  write in          {', '.join(folders)}")
     console.say("  listen on         127.0.0.1 alone")
     console.say("make clean takes the users and the folders away, but for .venv.\n")

@@ -4,6 +4,7 @@ import shutil
 
 from portal.ops.demo.console import Console, DemoError
 from portal.ops.demo.layout import BASE_DIR, DemoLayout
+from portal.ops.demo.lock import hold_lock
 from portal.ops.demo.services import (
     list_statuses,
     open_sandbox,
@@ -16,6 +17,21 @@ from portal.sandbox.spec import SandboxSpec
 from portal.sandbox.state import load_state
 
 _OTHER_TREES = ("portal", "accounting", ".git", "manage.py", "pyproject.toml")
+
+
+def run(command: str, layout: DemoLayout, console: Console) -> int:
+    """Do status, stop or clean; return the exit code."""
+    if command == "status":
+        return print_status(layout)
+    existed = layout.var.exists()
+    with hold_lock(layout.lock_file, f"make {command}"):
+        if command == "clean":
+            clean(layout, console)
+        else:
+            stop(layout, console)
+            if not existed:
+                forget(layout, console)
+    return 0
 
 
 def print_status(layout: DemoLayout) -> int:

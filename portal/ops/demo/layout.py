@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from portal.sandbox.processes import write_atomically
-from portal.sandbox.spec import SandboxSpec
 
 BASE_DIR = Path(__file__).resolve().parents[3]
 PEOPLE = ("mira", "jonas", "lea")
@@ -60,10 +59,9 @@ class DemoLayout:
         return self.var / "sandbox"
 
     @property
-    def sandbox_spec(self) -> SandboxSpec:
-        """The sandbox with the demo's ordinary Unix users."""
-        users = tuple(self.user_prefix + name for name in PEOPLE)
-        return SandboxSpec(user_prefix=self.user_prefix, users=users)
+    def users(self) -> tuple[str, ...]:
+        """The demo's ordinary Unix users."""
+        return tuple(self.user_prefix + name for name in PEOPLE)
 
     def read_state(self) -> dict[str, Any]:
         """Return what the demo remembers between runs, by name; empty where nothing can be read."""

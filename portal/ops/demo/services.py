@@ -18,6 +18,7 @@ from portal.sandbox.processes import (
     list_pids,
     read_environment,
 )
+from portal.sandbox.spec import SandboxSpec
 from portal.sandbox.state import is_port_free
 
 WEB_WORKERS = 2
@@ -26,7 +27,8 @@ _LAST_PORT = 8099
 
 def open_sandbox(layout: DemoLayout) -> Sandbox:
     """Return the demo's sandbox, running or not."""
-    return Sandbox(layout.sandbox_root, layout.sandbox_spec, layout.logs)
+    spec = SandboxSpec(user_prefix=layout.user_prefix, users=layout.users)
+    return Sandbox(layout.sandbox_root, spec, layout.logs)
 
 
 def make_services(layout: DemoLayout) -> tuple[Service, Service]:

@@ -30,6 +30,21 @@ def list_needed_packages() -> tuple[str, ...]:
     return ("python3-venv",)
 
 
+def is_inside() -> bool:
+    """Say whether this process runs inside .venv."""
+    return Path(sys.prefix).resolve() == VENV.resolve()
+
+
+def is_usable() -> bool:
+    """Say whether .venv is there and holds what the sandbox needs."""
+    argv = [str(VENV_PYTHON), "-c", "import pydantic, yaml"]
+    try:
+        result = subprocess.run(argv, capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return result.returncode == 0
+
+
 def ensure_venv(log_path: Path, lock_descriptor: int, *, with_dev: bool = False) -> str:
     """Make or update .venv where something changed; return what was done.
 

@@ -52,7 +52,7 @@ def test_the_environment_leaves_other_slurms_and_databases_out(layout, monkeypat
 def test_the_var_folder_and_prefix_can_be_given():
     layout = locate_demo({"SLUICEWAY_VAR_DIR": "/srv/x", "SLUICEWAY_USER_PREFIX": "abc-"})
     assert str(layout.var) == "/srv/x"
-    assert layout.sandbox_spec.users == ("abc-mira", "abc-jonas", "abc-lea")
+    assert layout.users == ("abc-mira", "abc-jonas", "abc-lea")
     assert locate_demo({}).var == BASE_DIR / "var"
 
 
