@@ -118,7 +118,7 @@ def read_detected(argument: str) -> DetectedNode:
 def _read(path: Path) -> str:
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise GresConfigError("this file is too large", file_name=str(path))
+            raise GresConfigError("this file is too large", file_name=str(path), line=1)
         return path.read_bytes().decode("utf-8")
     except OSError as error:
         raise GresConfigError(f"cannot read it: {error.strerror}", file_name=str(path)) from error

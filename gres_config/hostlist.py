@@ -1,6 +1,7 @@
 """Expands and folds Slurm's hostlists: "gpu[01-03,7]" and ("gpu01", "gpu02", "gpu03", "gpu7").
 
-What is accepted here, Slurm reads the same way; what `scontrol show hostnames` refuses is refused.
+What is accepted here, every release reads the same way; what `scontrol show hostnames` of any of
+them refuses is refused: "n[1-2]-ib" is two nodes for 24.11, and an error for 22.05.
 So is what Slurm only seems to understand: an open bracket ("n[1-2" is one node "n]"), an open
 range ("n[1-]" is n1), a sign, a blank or a brace (src/common/hostlist.c, tried on 22.05).
 """
@@ -141,7 +142,8 @@ def _expand_part(
         return (part,)
     if part[end:]:
         raise GresConfigError(
-            f"the hostlist {text[:80]!r} has {part[end:]!r} after a bracket, which Slurm refuses"
+            f"the hostlist {text[:80]!r} has {part[end:]!r} after a bracket, which not every Slurm "
+            "reads (22.05 refuses it): write the names out"
         )
     return ("".join(words) for words in product(*pieces))
 

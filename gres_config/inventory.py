@@ -66,6 +66,12 @@ def check_layout(model: str, layout: tuple[str, ...]) -> None:
     check_mig_layout(get_mig_product(model), layout)
 
 
+# Flags of shard and mps lines: whether one GPU of a node is shared at a time, or all.
+SHARING_FLAGS = frozenset({"one_sharing", "all_sharing"})
+# What every Slurm accounts, whatever AccountingStorageTRES says, in lower case.
+PLAIN_TRES = frozenset({"billing", "cpu", "energy", "fs/disk", "mem", "node", "pages", "vmem"})
+
+
 def name_instance_type(profile: str, detection: Detection = Detection.FILES) -> str:
     """Return the default GRES type of a MIG profile: its name, without signs that break Slurm.
 

@@ -15,7 +15,7 @@ from gres_config.document import Document, parse_document, read_text
 from gres_config.errors import DocumentError, GresConfigError
 from gres_config.inventory import GenericGres, GpuSpec, Inventory, NodeGroup, Partition
 from gres_config.load_checks import CHECKS
-from gres_config.load_checks.partitions import check_partition_nodes
+from gres_config.load_checks.partitions import check_billing_weights, check_partition_nodes
 from gres_config.problems import Problem
 from gres_config.sentences import list_problems
 
@@ -74,7 +74,7 @@ def _check_rest(document: Document, error: ValidationError) -> list[Problem]:
     are_nodes_whole = len(kept["node_groups"]) == len(document.data["node_groups"])
     found = []
     for check in CHECKS:
-        if check is check_partition_nodes and not are_nodes_whole:
+        if check in (check_partition_nodes, check_billing_weights) and not are_nodes_whole:
             continue
         for place, sentence in check(part):
             if place[0] in kept and len(place) > 1:

@@ -33,6 +33,10 @@ class _Gpu:
     layout: tuple[str, ...] = ()
     mode: GpuMode = GpuMode.WHOLE
     shares: int = 0
+    flags: tuple[str, ...] = ()
+
+
+_Share = tuple[GpuMode, int, tuple[str, ...]]
 
 
 def adopt_counts(view: NodeView, models: Models, notes: Notes) -> tuple[GpuSpec, ...]:
@@ -69,23 +73,24 @@ def _make_spec(
         mine = tuple(pair for pair in own.items() if pair[0] in gpu.layout)
         return GpuSpec(model, count, mode=gpu.mode, mig_layout=gpu.layout, mig_types=mine)
     whole = models.find_whole(gpu.kind)
-    return GpuSpec(whole, count, gpu.kind, gpu.mode, shares=gpu.shares)
+    return GpuSpec(whole, count, gpu.kind, gpu.mode, shares=gpu.shares, flags=gpu.flags)
 
 
-def _read_shares(view: NodeView, notes: Notes) -> Mapping[int, tuple[GpuMode, int]]:
-    """Return mode and number of shares by the GPU's number."""
-    found: dict[int, tuple[GpuMode, int]] = {}
+def _read_shares(view: NodeView, notes: Notes) -> Mapping[int, _Share]:
+    """Return mode, number and flags of shares by the GPU's number."""
+    found: dict[int, _Share] = {}
     gpus = sum(entry.count for entry in view.gres if entry.name == "gpu")
     for name in SHARED:
         count = sum(entry.count for entry in view.gres if entry.name == name)
-        shares = list_shares(replace(view, autodetect=""), name, ())
+        shares = tuple(list_shares(replace(view, autodetect=""), name, ()))
+        flags = tuple(sorted(frozenset[str]().union(*(share.flags for share in shares))))
         files = [(share.files[0], share.count) for share in shares if share.files[0]]
         if count and not files:
             files = [(f"/dev/nvidia{n}", part) for n, part in enumerate(_spread(count, gpus))]
         for file, part in files if count else ():
             match = _DEFAULT_FILE.fullmatch(file)
             if match and part and int(match[1]) not in found:
-                found[int(match[1])] = (GpuMode(name), part)
+                found[int(match[1])] = (GpuMode(name), part, flags)
             elif part:
                 notes.add(Kind.LOST, view.hostlist, f"{name} of {file}")
     return found
@@ -98,7 +103,7 @@ def _spread(count: int, gpus: int) -> Iterator[int]:
 
 
 def _place_shares(
-    whole: list[_Gpu], split: list[_Gpu], shares: Mapping[int, tuple[GpuMode, int]]
+    whole: list[_Gpu], split: list[_Gpu], shares: Mapping[int, _Share]
 ) -> Iterator[_Gpu]:
     """Yield the GPUs in the order of their numbers; a shared one stands at its number."""
     shared = deque(whole[max(0, len(whole) - len(shares)) :])
@@ -106,8 +111,8 @@ def _place_shares(
     number = 0
     while shared or others:
         if number in shares and shared:
-            mode, count = shares[number]
-            yield replace(shared.popleft(), mode=mode, shares=count)
+            mode, count, flags = shares[number]
+            yield replace(shared.popleft(), mode=mode, shares=count, flags=flags)
         else:
             yield (others or shared).popleft()
         number += 1

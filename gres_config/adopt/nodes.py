@@ -7,9 +7,11 @@ from gres_config.adopt.counted_gpus import get_detection
 from gres_config.adopt.gpus import adopt_gpus
 from gres_config.adopt.models import Models
 from gres_config.adopt.notes import Kind, Notes
+from gres_config.errors import GresConfigError
 from gres_config.hostlist import fold_hostlist
 from gres_config.inventory import GPU_NAMES, Detection, GenericGres, GpuSpec, NodeGroup
 from gres_config.meaning import TOLD, list_line_devices
+from gres_config.parse.counts import NO_CONSUME
 from gres_config.parse.views import NodeView
 from gres_config.render.records import list_gres_records
 
@@ -33,7 +35,19 @@ _SPELLED = {
 def adopt_group(
     view: NodeView, addresses: Mapping[str, tuple[str, ...]], models: Models, notes: Notes
 ) -> NodeGroup:
-    """Return the group of the view's nodes."""
+    """Return the group of the nodes; GresConfigError, with its line, for what none can be."""
+    try:
+        return _make_group(view, addresses, models, notes)
+    except GresConfigError as error:
+        if error.file_name:
+            raise
+        source = view.record.source
+        raise GresConfigError(error.reason, file_name=source.file, line=source.line) from error
+
+
+def _make_group(
+    view: NodeView, addresses: Mapping[str, tuple[str, ...]], models: Models, notes: Notes
+) -> NodeGroup:
     record, topology = view.record, view.topology
     memory = record.get("realmemory")
     cores = record.words.get("restrictedcorespergpu", "")
@@ -41,6 +55,9 @@ def adopt_group(
     if cpus.isdigit() and int(cpus) != topology.cpus:
         text = f"CPUs={cpus}, where sockets, cores and threads make {topology.cpus}"
         notes.add(Kind.LOST, record.source, text)
+    for entry in view.gres:
+        if NO_CONSUME in entry.text.lower().split(":"):
+            notes.add(Kind.LOST, record.source, f"{entry.text}: {NO_CONSUME} is left out")
     group = NodeGroup(
         hostlist=fold_hostlist(view.nodes),
         sockets=topology.sockets,

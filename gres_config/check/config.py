@@ -72,12 +72,13 @@ def read_config(
     detected: Iterable[DetectedNode] = (),
     device_node: str = "",
 ) -> ClusterConfig:
-    """Read both files; without gres.conf, as Slurm does without one."""
+    """Read both files; where gres.conf isn't named, the one beside slurm.conf, as Slurm does."""
     slurm = read_slurm_conf(slurm_conf)
-    if gres_conf is None:
-        gres = parse_gres_conf((), str(slurm_conf.parent / "gres.conf"))
+    path = gres_conf or slurm_conf.parent / "gres.conf"
+    if gres_conf is None and not path.exists():
+        gres = parse_gres_conf((), str(path))
     else:
-        gres = read_gres_conf(gres_conf)
+        gres = read_gres_conf(path)
     return make_config(slurm, gres, release, detected=detected, device_node=device_node)
 
 

@@ -10,6 +10,7 @@ from gres_config.check.matching import match_types
 from gres_config.check.mending import make_node_finding, rewrite_node
 from gres_config.check.rules_counts import count_configured
 from gres_config.detected import DetectedNode, Origin
+from gres_config.hostlist import expand_hostlist, fold_hostlist
 from gres_config.parse.lines import Source
 from gres_config.parse.views import NodeView
 
@@ -73,15 +74,19 @@ def find_detected_fewer(config: ClusterConfig) -> Iterator[Finding]:
         if not configured or (node.origin is Origin.SLURMD_CONFIG and not node.devices):
             continue
         missing, unused = _compare(view, node)
-        for kind, count in missing.items():
-            label = f"gpu:{kind}" if kind else "gpu"
-            has = f"; it has {', '.join(_count(unused))} besides" if unused else ""
-            what = f"{node.node} has {count} {label} fewer than Gres= counts{has}"
-            mend = _mend(view, kind, configured[kind] - count, unused)
-            if mend == rewrite_node(view.record, {}):
-                # The count is right, so what slurmd ignores has other Cores or Links than told.
-                what, mend = f"{what}: compare Cores and Links in gres.conf", ""
-            yield make_node_finding(view, what, mend)
+        if not missing:
+            continue
+        labels = [f"{n} gpu:{kind}" if kind else f"{n} gpu" for kind, n in missing.items()]
+        has = f"; it has {', '.join(_count(unused))} besides" if unused else ""
+        what = f"{node.node} has {', '.join(labels)} fewer than Gres= counts{has}"
+        counts = configured - Counter(missing)
+        for name in unused:
+            counts["" if set(configured) == {""} else _name_type(name)] += 1
+        if counts == configured:
+            # The count is right, so what slurmd ignores has other Cores or Links than told.
+            yield make_node_finding(view, f"{what}: compare Cores and Links in gres.conf")
+        else:
+            yield make_node_finding(view, what, _rewrite(view, node, _write(view, counts)))
 
 
 @RULES.add(
@@ -94,7 +99,7 @@ def find_detected_unused(config: ClusterConfig) -> Iterator[Finding]:
         missing, unused = _compare(view, node)
         if unused and not missing:
             what = f"{node.node} has {', '.join(_count(unused))} that no entry of Gres= takes"
-            yield make_node_finding(view, what, _add(view, unused))
+            yield make_node_finding(view, what, _rewrite(view, node, _add(view, unused)))
 
 
 def _compare_by_profile(
@@ -140,7 +145,7 @@ def find_detected_mig_as_whole(config: ClusterConfig) -> Iterator[Finding]:
             wanted = Counter(_PROFILE.findall(" ".join(instances)))
             entries = [f"gpu:{kind}:{count}" for kind, count in sorted(wanted.items())]
             rest = [entry.text for entry in view.gres if entry.name != "gpu"]
-            mend = rewrite_node(view.record, {"Gres": ",".join([*entries, *rest])})
+            mend = _rewrite(view, node, {"Gres": ",".join([*entries, *rest])})
             yield make_node_finding(view, what, mend)
 
 
@@ -153,24 +158,31 @@ def find_detected_smaller_node(config: ClusterConfig) -> Iterator[Finding]:
     if "config_overrides" in config.slurm.get("slurmdparameters").lower():
         return
     for view, node in _each(config):
-        topology = view.topology
+        whats: list[str] = []
+        changes: dict[str, str | None] = {}
+        if node.cpus and view.topology.cpus > node.cpus:
+            whats.append(f"{node.cpus} CPUs, slurm.conf says {view.topology.cpus}")
+            changes |= _list_hardware(node)
         memory = view.record.get("realmemory")
-        if node.cpus and topology.cpus > node.cpus:
-            what = f"{node.node} has {node.cpus} CPUs, slurm.conf says {topology.cpus}"
-            changes = {
-                "CPUs": str(node.cpus),
-                "Boards": None,
-                "SocketsPerBoard": None,
-                "Procs": None,
-                "Sockets": str(node.sockets) if node.sockets else None,
-                "CoresPerSocket": str(node.cores_per_socket) if node.cores_per_socket else None,
-                "ThreadsPerCore": str(node.threads_per_core) if node.threads_per_core else None,
-            }
-            yield make_node_finding(view, what, rewrite_node(view.record, changes))
         if node.memory_mib and memory.isdigit() and int(memory) > node.memory_mib:
-            what = f"{node.node} has {node.memory_mib} MiB, slurm.conf says RealMemory={memory}"
-            mend = rewrite_node(view.record, {"RealMemory": str(node.memory_mib)})
-            yield make_node_finding(view, what, mend)
+            whats.append(f"{node.memory_mib} MiB, slurm.conf says RealMemory={memory}")
+            changes["RealMemory"] = str(node.memory_mib)
+        if whats:
+            mend = _rewrite(view, node, changes)
+            yield make_node_finding(view, f"{node.node} has {'; and '.join(whats)}", mend)
+
+
+def _list_hardware(node: DetectedNode) -> dict[str, str | None]:
+    """Return the words of a NodeName line for the node's CPUs."""
+    return {
+        "CPUs": str(node.cpus),
+        "Boards": None,
+        "SocketsPerBoard": None,
+        "Procs": None,
+        "Sockets": str(node.sockets) if node.sockets else None,
+        "CoresPerSocket": str(node.cores_per_socket) if node.cores_per_socket else None,
+        "ThreadsPerCore": str(node.threads_per_core) if node.threads_per_core else None,
+    }
 
 
 def _count(names: tuple[str, ...]) -> list[str]:
@@ -183,7 +195,23 @@ def _name_type(device: str) -> str:
     return profile[0] if profile else device
 
 
-def _add(view: NodeView, unused: tuple[str, ...]) -> str:
+def _rewrite(view: NodeView, node: DetectedNode, changes: Mapping[str, str | None]) -> str:
+    """Return the line with the changes for this node; the record's others keep theirs.
+
+    "" where a line of several nodes cannot be cut in two, since it names their addresses.
+    """
+    record = view.record
+    names = expand_hostlist(record.name)
+    if len(names) == 1:
+        return rewrite_node(record, changes)
+    if any(record.get(key) for key in ("nodeaddr", "nodehostname", "port")):
+        return ""
+    rest = fold_hostlist(name for name in names if name != node.node)
+    own = rewrite_node(record, {**changes, "NodeName": node.node})
+    return f"{rewrite_node(record, {'NodeName': rest})}\n{own}"
+
+
+def _add(view: NodeView, unused: tuple[str, ...]) -> Mapping[str, str | None]:
     extra = Counter(_name_type(name) for name in unused)
     counts = count_configured(view, "gpu")
     if set(counts) == {""}:
@@ -191,15 +219,7 @@ def _add(view: NodeView, unused: tuple[str, ...]) -> str:
     return _write(view, counts + Counter({kind.lower(): n for kind, n in extra.items()}))
 
 
-def _mend(view: NodeView, kind: str, left: int, unused: tuple[str, ...]) -> str:
-    counts = count_configured(view, "gpu")
-    counts[kind] = left
-    for name in unused:
-        counts["" if set(counts) == {""} else _name_type(name)] += 1
-    return _write(view, counts)
-
-
-def _write(view: NodeView, counts: Counter[str]) -> str:
+def _write(view: NodeView, counts: Counter[str]) -> Mapping[str, str | None]:
     entries = [f"gpu:{k}:{n}" if k else f"gpu:{n}" for k, n in counts.items() if n > 0]
     rest = [entry.text for entry in view.gres if entry.name.lower() != "gpu"]
-    return rewrite_node(view.record, {"Gres": ",".join([*entries, *rest]) or None})
+    return {"Gres": ",".join([*entries, *rest]) or None}

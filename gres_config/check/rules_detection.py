@@ -143,14 +143,31 @@ def find_cloud_without_lines(config: ClusterConfig) -> Iterator[Finding]:
             yield make_node_finding(view, "gres.conf has no line for these nodes of State=CLOUD")
 
 
+_LOGICAL = "Cores= are Slurm's logical numbers, not those of the kernel or of nvidia-smi."
+
+
 @RULES.add(
     "cores-beyond-node",
-    Effect.IGNORED,
-    "slurmd logs “Invalid GRES data”, and the devices are bound to no cores. Cores= are Slurm's "
-    "logical numbers, not those of the kernel or of nvidia-smi.",
-    severity=Severity.ERROR,
+    Effect.DRAINS,
+    f"slurmd logs “Invalid GRES data”. {_LOGICAL}",
+    since="24.11",
 )
 def find_cores_beyond_node(config: ClusterConfig) -> Iterator[Finding]:
+    yield from _find_cores_beyond(config)
+
+
+@RULES.add(
+    "cores-beyond-node-ignored",
+    Effect.IGNORED,
+    f"slurmd logs “Invalid GRES data”, and the devices are bound to no cores. {_LOGICAL}",
+    severity=Severity.ERROR,
+    until="24.11",
+)
+def find_cores_beyond_node_ignored(config: ClusterConfig) -> Iterator[Finding]:
+    yield from _find_cores_beyond(config)
+
+
+def _find_cores_beyond(config: ClusterConfig) -> Iterator[Finding]:
     for view, line, numbers in _each_cores(config):
         cores = view.topology.cores
         if numbers is None:
@@ -167,7 +184,7 @@ def find_cores_beyond_node(config: ClusterConfig) -> Iterator[Finding]:
 @RULES.add(
     "cores-cut-socket",
     Effect.DRAINS,
-    "the node drains: “GRES core specification doesn't match socket boundaries”; from 25.11 on "
+    "slurmctld says “GRES core specification doesn't match socket boundaries”; from 25.11 on "
     "the cores must be those of one socket, or all.",
     since="24.11",
 )

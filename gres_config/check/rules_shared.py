@@ -14,6 +14,8 @@ from gres_config.check.mending import (
 )
 from gres_config.check.rules_counts import SHARED, count_configured, count_line
 from gres_config.check.rules_types import has_mig_types
+from gres_config.inventory import SHARING_FLAGS
+from gres_config.parse.gres_conf import GresLine
 
 RULES = RuleBook()
 
@@ -99,9 +101,13 @@ def find_shared_fewer_than_configured(config: ClusterConfig) -> Iterator[Finding
     "and the node turns INVAL.",
 )
 def find_shared_file_without_gpu(config: ClusterConfig) -> Iterator[Finding]:
+    takes_parts = not config.version.has_shares_beside_mig
     for view in config.views.nodes:
-        gpus = {file for line in view.list_lines("gpu") for file in line.body.files}
-        if view.is_detecting or not gpus:
+        lines = view.list_lines("gpu")
+        # A MIG instance is no GPU of its first file, once slurmd can tell both apart.
+        own = [line for line in lines if takes_parts or not line.body.multiple_files]
+        gpus = {file for line in own for file in line.body.files}
+        if view.is_detecting or not any(line.body.has_file for line in lines):
             continue
         for name in SHARED:
             for line in view.list_lines(name):
@@ -115,6 +121,7 @@ def find_shared_file_without_gpu(config: ClusterConfig) -> Iterator[Finding]:
     "one-with-all-sharing",
     Effect.MISLEADS,
     "one_sharing holds, and all_sharing is lost.",
+    since="23.02",
 )
 def find_one_with_all_sharing(config: ClusterConfig) -> Iterator[Finding]:
     for view in config.views.nodes:
@@ -124,6 +131,64 @@ def find_one_with_all_sharing(config: ClusterConfig) -> Iterator[Finding]:
                 kept = [flag for flag in line.body.flags if flag.lower() != "all_sharing"]
                 mend = rewrite(line, {"Flags": ",".join(kept)})
                 yield make_finding(view, line, "Flags has one_sharing and all_sharing", mend)
+
+
+def _find_sharing_on_lines(config: ClusterConfig) -> Iterator[Finding]:
+    """Yield each line of a shared GRES whose sharing flag is not that of the lines before."""
+    for view in config.views.nodes:
+        for name in SHARED:
+            first: tuple[GresLine, frozenset[str]] | None = None
+            for line in view.list_lines(name):
+                flags = frozenset(map(str.lower, line.body.flags)) & SHARING_FLAGS
+                if not flags:
+                    continue
+                first = first or (line, flags)
+                if flags != first[1]:
+                    kept = [flag for flag in line.body.flags if flag.lower() not in SHARING_FLAGS]
+                    right = ",".join([*kept, *sorted(first[1])])
+                    where = first[0].source.line
+                    what = f"Flags={','.join(line.body.flags)}, but line {where} has another"
+                    yield make_finding(view, line, what, rewrite(line, {"Flags": right}))
+
+
+@RULES.add(
+    "sharing-flags-differ",
+    Effect.DIES,
+    "slurmd ends with “Flags does not match env flags for previous GRES of same node and name”.",
+    since="23.02",
+    until="26.05",
+)
+def find_sharing_flags_differ(config: ClusterConfig) -> Iterator[Finding]:
+    yield from _find_sharing_on_lines(config)
+
+
+@RULES.add(
+    "sharing-flags-mixed",
+    Effect.MISLEADS,
+    "all_sharing holds for all the GPUs of the node (“already set up to share all”); before 26.05 "
+    "slurmd ends on it.",
+    since="26.05",
+)
+def find_sharing_flags_mixed(config: ClusterConfig) -> Iterator[Finding]:
+    yield from _find_sharing_on_lines(config)
+
+
+@RULES.add(
+    "sharing-flag-unknown",
+    Effect.IGNORED,
+    "Slurm has one_sharing and all_sharing from 23.02 on; before, the word is skipped in silence.",
+    until="23.02",
+)
+def find_sharing_flag_unknown(config: ClusterConfig) -> Iterator[Finding]:
+    for view in config.views.nodes:
+        for line in view.lines:
+            kept = [flag for flag in line.body.flags if flag.lower() not in SHARING_FLAGS]
+            if len(kept) < len(line.body.flags):
+                what = (
+                    f"Slurm {config.version.name} does not know Flags={','.join(line.body.flags)}"
+                )
+                mend = rewrite(line, {"Flags": ",".join(kept) or None})
+                yield make_finding(view, line, what, mend)
 
 
 @RULES.add(

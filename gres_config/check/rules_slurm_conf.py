@@ -12,6 +12,7 @@ from gres_config.check.mending import (
 )
 from gres_config.errors import GresConfigError
 from gres_config.hostlist import expand_hostlist
+from gres_config.inventory import PLAIN_TRES
 from gres_config.parse.lines import Source
 from gres_config.parse.words import Setting
 
@@ -156,13 +157,10 @@ def find_partition_of_unknown_node(config: ClusterConfig) -> Iterator[Finding]:
 )
 def find_weight_of_unknown_tres(config: ClusterConfig) -> Iterator[Finding]:
     listed = {word.lower() for word in _split(config.slurm.get("accountingstoragetres"))}
+    listed |= PLAIN_TRES
     for record in config.slurm.partitions:
         weights = _split(record.get("tresbillingweights"))
-        unknown = [
-            word
-            for word in weights
-            if word.lower().startswith("gres/") and word.rpartition("=")[0].lower() not in listed
-        ]
+        unknown = [word for word in weights if word.rpartition("=")[0].lower() not in listed]
         if unknown:
             kept = ",".join(word for word in weights if word not in unknown)
             what = f"AccountingStorageTRES has no {unknown[0].rpartition('=')[0]}"

@@ -67,6 +67,26 @@ def find_type_with_sign(config: ClusterConfig) -> Iterator[Finding]:
 
 
 @RULES.add(
+    "type-spelled-otherwise",
+    Effect.DRAINS,
+    "the node turns INVAL: capitals count from 24.11 on, so that the type of gres.conf is another.",
+    since="24.11",
+)
+def find_type_spelled_otherwise(config: ClusterConfig) -> Iterator[Finding]:
+    for view in config.views.nodes:
+        if view.is_detecting:
+            continue
+        types = {(entry.name.lower(), entry.type) for entry in view.gres if entry.type}
+        spelled = {(name, kind.lower()): kind for name, kind in types}
+        for line in view.lines:
+            name, kind = line.body.name.lower(), line.body.type
+            right = spelled.get((name, kind.lower()))
+            if right and (name, kind) not in types:
+                what = f"Type={kind}, but Gres= has {name}:{right}"
+                yield make_finding(view, line, what, rewrite(line, {"Type": right}))
+
+
+@RULES.add(
     "type-matches-more",
     Effect.MISLEADS,
     "AutoDetect takes a device for the first Type that is a part of its name, longest Type first, "

@@ -21,7 +21,7 @@ from gres_config.load import parse_inventory
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files, the release, the models, and where the inventory goes."""
     parser.add_argument("--slurm-conf", type=Path, required=True, metavar="F")
-    parser.add_argument("--gres-conf", type=Path, metavar="F")
+    parser.add_argument("--gres-conf", type=Path, metavar="F", help="default: beside slurm.conf")
     parser.add_argument("--slurm-version", default=LATEST, metavar="V", help=f"default {LATEST}")
     parser.add_argument(
         "--model",

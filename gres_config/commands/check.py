@@ -21,9 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the files, the release, what nodes say, and the form of the answer."""
     parser.add_argument("file", type=Path, nargs="?", help="inventory file (YAML)")
     parser.add_argument("--slurm-conf", type=Path, metavar="F", help="slurm.conf to check")
-    parser.add_argument("--gres-conf", type=Path, metavar="F", help="gres.conf to check")
+    parser.add_argument("--gres-conf", type=Path, metavar="F", help="default: beside slurm.conf")
     parser.add_argument(
-        "--slurm-version", metavar="V", help=f"release of Slurm, 24.11 or 24.11.5 ({LATEST})"
+        "--slurm-version",
+        metavar="V",
+        help=f"release of Slurm, 24.11 or 24.11.5 (default: the inventory's, else {LATEST})",
     )
     parser.add_argument(
         "--detected",

@@ -1,9 +1,11 @@
 """Change MIG layouts on a live cluster: drain, apply, verify, write both files, resume.
 
 OLD is the inventory that the cluster has, NEW the one it shall have; they may differ in nothing
-but MIG layouts. Without --apply the plan is printed. With it the nodes are changed one after the
-other: a node with a running job is never touched, each step is journalled, and the same command
-continues after an interrupt. Exit 3: jobs still run on a drained node, run again later.
+but MIG layouts. slurm.conf Includes what render wrote into --conf, slurm-gres.conf too: GRES types
+that no node had are accounted first, by a restart of slurmctld. Without --apply the plan is
+printed. With it the nodes are changed one after the other: a node with a running job is never
+touched, each step is journalled, and the same command continues after an interrupt. Exit 3: jobs
+still run on a drained node, run again later.
 """
 
 import argparse
@@ -66,8 +68,11 @@ def run(args: argparse.Namespace) -> int:
 def render_plan(plan: Plan) -> str:
     """Return the plan for a person: each node with its steps."""
     lines = [f"plan {plan.plan_id}: {len(plan.chosen)} node(s), one after the other"]
-    for kind in plan.list_new_types():
-        lines.append(f"first: restart slurmctld with gres/gpu:{kind} in AccountingStorageTRES")
+    new = ", ".join(plan.list_new_tres())
+    if new:
+        lines.append(f"cluster: {new} is new")
+        lines.append("  1. write slurm-gres.conf with it in AccountingStorageTRES")
+        lines.append("  2. restart slurmctld, and see that it accounts it")
     for change in plan.list_chosen():
         lines.append(f"{change.node}: {change.describe()}")
         lines += [f"  {number}. {step.value}" for number, step in enumerate(Step, start=1)]

@@ -31,4 +31,5 @@ CHECKS: tuple[Check, ...] = (
     partitions.check_partitions_once,
     partitions.check_partition_nodes,
     partitions.check_default_memory,
+    partitions.check_billing_weights,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gres_config.description import DevicePart, GresPart, InventoryPart
-from gres_config.inventory import Detection, GpuMode
+from gres_config.inventory import SHARING_FLAGS, Detection, GpuMode
 from gres_config.load_checks.gpus import list_gpus
 from gres_config.models import get_vendor
 from gres_config.problems import Place
@@ -82,8 +82,10 @@ def check_cores(part: InventoryPart) -> Found:
             yield (*place, "cores"), f"Give one entry, or one for each of the {item.count}."
     for place, number, gpu in list_gpus(part):
         is_detected = part.node_groups[number].detection is not Detection.FILES
-        for key in ("cores", "links", "flags"):
-            if is_detected and getattr(gpu, key) and not (gpu.files or gpu.mig_files):
+        # Flags of sharing stand in the lines of the shares, which are there with detection too.
+        flags = [flag for flag in gpu.flags if flag.lower() not in SHARING_FLAGS]
+        for key, values in (("cores", gpu.cores), ("links", gpu.links), ("flags", flags)):
+            if is_detected and values and not (gpu.files or gpu.mig_files):
                 yield (*place, key), f"With detection, {key} need the GPU's files beside them."
         if gpu.links and (len(gpu.links) != gpu.count or gpu.mode is GpuMode.MIG):
             yield (*place, "links"), "Links need one entry for each whole or shared GPU."

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gres_config.description import GpuPart, InventoryPart
 from gres_config.errors import GresConfigError
-from gres_config.inventory import Detection, GpuMode, check_layout
+from gres_config.inventory import SHARING_FLAGS, Detection, GpuMode, check_layout
 from gres_config.mig import load_mig_products
 from gres_config.models import get_vendor, list_models
 from gres_config.problems import Place, suggest
@@ -133,16 +133,23 @@ def check_shares_beside_mig(part: InventoryPart) -> Found:
 
 def check_flags(part: InventoryPart) -> Found:
     """Flags that Slurm ends on when they differ on one node, or exclude each other."""
+    release = get_version(part.slurm_version)
     for number, group in enumerate(part.node_groups):
         sets: dict[frozenset[str], int] = {}
+        sharing: dict[str, str] = {}
         for index, gpu in enumerate(group.gpus):
             place: Place = ("node_groups", number, "gpus", index, "flags")
             flags = {flag.lower() for flag in gpu.flags}
             env = frozenset(flags & ENV_FLAGS)
             if "no_gpu_env" in env and len(env) > 1:
                 yield place, "no_gpu_env excludes the other environment flags."
-            if {"one_sharing", "all_sharing"} <= flags:
-                yield place, "one_sharing and all_sharing exclude each other."
+            for flag in sorted(flags & SHARING_FLAGS):
+                if gpu.mode not in (GpuMode.SHARD, GpuMode.MPS):
+                    yield place, f"{flag} belongs to the modes shard and mps."
+                elif not release.has_sharing_flags:
+                    yield place, f"Slurm {release.name} has no {flag}; 23.02 has."
+                elif sharing.setdefault(gpu.mode.value, flag) != flag:
+                    yield place, "one_sharing and all_sharing exclude each other on one node."
             sets.setdefault(env, index)
         if len(sets) > 1:
             place = ("node_groups", number, "gpus", max(sets.values()), "flags")

@@ -1,9 +1,10 @@
-"""Checks of partitions: names, nodes, one default, default memory."""
+"""Checks of partitions: names, nodes, one default, default memory, billing weights."""
 
 from collections.abc import Iterator
 
 from gres_config.description import InventoryPart
 from gres_config.hostlist import expand_hostlist
+from gres_config.inventory import PLAIN_TRES, GpuMode, name_instance_type
 from gres_config.problems import Place, suggest
 
 Found = Iterator[tuple[Place, str]]
@@ -51,3 +52,35 @@ def check_default_memory(part: InventoryPart) -> Found:
     for number, partition in enumerate(part.partitions):
         if partition.memory_per_cpu_mib and partition.memory_per_gpu_mib:
             yield ("partitions", number, "memory_per_gpu_mib"), sentence
+
+
+def check_billing_weights(part: InventoryPart) -> Found:
+    """slurmctld ends on a weight for a TRES that it does not account."""
+    known = PLAIN_TRES | _list_gres_tres(part) | {name.lower() for name in part.accounting_tres}
+    for number, partition in enumerate(part.partitions):
+        for name in partition.billing_weights:
+            if name.lower() not in known:
+                hint = (
+                    suggest(name.lower(), known) or " Name it in accounting_tres, or take it out."
+                )
+                sentence = f"Nothing here is accounted as {name}.{hint}"
+                yield ("partitions", number, "billing_weights", name), sentence
+
+
+def _list_gres_tres(part: InventoryPart) -> set[str]:
+    """Return what render names in AccountingStorageTRES for the GRES, in lower case."""
+    found: set[tuple[str, str]] = set()
+    for group in part.node_groups:
+        found |= {(item.name, item.type) for item in group.gres}
+        for gpu in group.gpus:
+            if gpu.mode is GpuMode.MIG:
+                found |= {
+                    ("gpu", gpu.types.get(profile) or name_instance_type(profile, group.detection))
+                    for profile in gpu.layout
+                }
+            else:
+                found |= {("gpu", gpu.type or "")}
+            if gpu.mode in (GpuMode.SHARD, GpuMode.MPS):
+                found |= {(gpu.mode.value, "")}
+    names = {f"gres/{name}" for name, _type in found}
+    return {name.lower() for name in names | {f"gres/{n}:{kind}" for n, kind in found if kind}}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 _SUFFIX = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+NO_CONSUME = "no_consume"
 _COUNT = re.compile(r"(\d{1,18})([kmgtp]?)(i?b)?", re.IGNORECASE)
 
 
@@ -51,8 +52,7 @@ def _parse_entries(text: str) -> Iterator[GresEntry]:
     for word in filter(None, text.split(",")):
         body = word.partition("(")[0]
         name, *parts = body.split(":")
-        if parts and parts[0].lower() == "no_consume":
-            parts = parts[1:]
+        parts = [part for part in parts if part.lower() != NO_CONSUME]
         if not parts:
             yield GresEntry(word, name, "", 1, has_count=False)
             continue

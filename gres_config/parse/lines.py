@@ -43,7 +43,7 @@ def read_lines(path: Path) -> Iterator[Line]:
     Raises GresConfigError, with file and line, for a file that is missing, too large, no plain
     file or not UTF-8, and for an Include of a file that is being read already.
     """
-    return _Reader().read(path, Source(str(path), 0), ())
+    return _Reader().read(path, Source(str(path), 1), ())
 
 
 class _Reader:
@@ -124,15 +124,16 @@ def _strip_escapes(text: str) -> str:
 
 
 def _read_text(path: Path, asked_by: Source) -> str:
+    name = "this file" if str(path) == asked_by.file else str(path)
     try:
         if path.exists() and not path.is_file():
-            _refuse(asked_by, f"{path} is no plain file")
+            _refuse(asked_by, f"{name} is no plain file")
         size = path.stat().st_size
         if size > MAX_BYTES:
-            _refuse(asked_by, f"{path} has {size} bytes; at most {MAX_BYTES} are read")
+            _refuse(asked_by, f"{name} has {size} bytes; at most {MAX_BYTES} are read")
         data = path.read_bytes()
     except OSError as error:
-        _refuse(asked_by, f"cannot read {path}: {error.strerror}")
+        _refuse(asked_by, f"cannot read {name}: {error.strerror}")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -3,7 +3,8 @@
 The file of actions is YAML. Each action is a list of commands, each command a list of words; in a
 word {node}, {profile} (the node's name in mig-parted.yaml), {mig_parted} (that file's path) and
 {conf} (the folder of the written files) are replaced. No shell is involved. What is left out is
-as in DEFAULTS.
+as in DEFAULTS. Where GRES types are new, publish and restart_controller are also run once for the
+cluster, before the first node; {node} and {profile} are empty then.
 """
 
 import os

@@ -71,14 +71,15 @@ class Plan:
         """Return the changes that are to be made now."""
         return tuple(change for change in self.changes if change.node in self.chosen)
 
-    def list_new_types(self) -> tuple[str, ...]:
-        """Return GRES types that no node had before.
+    def list_new_tres(self) -> tuple[str, ...]:
+        """Return the TRES of GRES types that no node had before, "gres/gpu:3g.40gb".
 
         slurmctld counts and limits a new TRES only after it started anew (slurm.conf(5),
-        AccountingStorageTRES), so that it is best known before the change.
+        AccountingStorageTRES), so that it has to know it before a node has it.
         """
         known = list_gres_types(self.old.node_groups)
-        return tuple(t for t in list_gres_types(self.new.node_groups) if t not in known)
+        types = list_gres_types(self.new.node_groups)
+        return tuple(f"gres/gpu:{kind}" for kind in types if kind not in known)
 
 
 def make_plan(old: Inventory, new: Inventory, nodes: Collection[str] = ()) -> Plan:
@@ -147,7 +148,7 @@ def mix_inventories(plan: Plan, moved: Iterable[str]) -> Inventory:
     """Return the inventory in between: the old one, with `moved` nodes as they will be.
 
     With no node moved it is the old inventory itself, with all the new one: so that the files are
-    the same bytes.
+    the same bytes. In between the types of both are accounted.
     """
     done = set(moved)
     if not done:
@@ -162,4 +163,9 @@ def mix_inventories(plan: Plan, moved: Iterable[str]) -> Inventory:
             groups[-1] = replace(groups[-1], hostlist=fold_hostlist([*groups[-1].nodes, node]))
         else:
             groups.append(group)
-    return replace(plan.old, node_groups=tuple(groups))
+    return account_new_tres(plan, replace(plan.old, node_groups=tuple(groups)))
+
+
+def account_new_tres(plan: Plan, inventory: Inventory) -> Inventory:
+    """Return the inventory with every new TRES of the plan in AccountingStorageTRES."""
+    return replace(inventory, accounting_tres=(*inventory.accounting_tres, *plan.list_new_tres()))

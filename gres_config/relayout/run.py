@@ -7,7 +7,14 @@ from pathlib import Path
 from gres_config.inventory import NodeGroup
 from gres_config.relayout.actions import Actions, make_device_files, verify_device_files
 from gres_config.relayout.journal import Journal
-from gres_config.relayout.plan import NodeChange, Plan, RelayoutError, Step, mix_inventories
+from gres_config.relayout.plan import (
+    NodeChange,
+    Plan,
+    RelayoutError,
+    Step,
+    account_new_tres,
+    mix_inventories,
+)
 from gres_config.relayout.slurm import NodeState, SlurmControl
 from gres_config.render import render_files, write_folder
 from gres_config.versions import get_version
@@ -63,14 +70,42 @@ class Relayout:
     def run(self) -> None:
         """Change all nodes of the plan that are not finished, one after the other.
 
-        Raises RelayoutError at the first step that fails: that node stays drained, those after it
-        are not touched.
+        Before the first, slurmctld gets to know the GRES types that no node had. Raises
+        RelayoutError at the first step that fails: that node stays drained, those after it are
+        not touched.
         """
         with self.journal.hold(self.plan):
+            self._account_new_types()
             for change in self.plan.list_chosen():
                 if not self.journal.is_finished(change.node):
                     self.report(f"{change.node}: {change.describe()}")
                     self._change(change)
+
+    def _account_new_types(self) -> None:
+        """Have slurmctld account the new types; looked at anew in each run, not journalled."""
+        missing = self._list_unaccounted()
+        if not missing:
+            return
+        self._check_files()
+        self.report(f"cluster: account {missing} and restart slurmctld")
+        moved = [c.node for c in self.plan.changes if self.journal.is_done(c.node, Step.WRITE)]
+        inventory = account_new_tres(self.plan, mix_inventories(self.plan, moved))
+        write_folder(self.conf, render_files(inventory))
+        for action in ("publish", "restart_controller"):
+            self._act(action)
+        self._wait_until(self.slurm.is_answering, "slurmctld does not answer", "")
+        missing = self._list_unaccounted()
+        if missing:
+            raise RelayoutError(
+                f"slurmctld does not account {missing}: let slurm.conf Include "
+                f"{self.conf / 'slurm-gres.conf'} in the place of its own AccountingStorageTRES, "
+                "and run this again; no node was touched"
+            )
+
+    def _list_unaccounted(self) -> str:
+        tres = self.plan.list_new_tres()
+        known = self.slurm.list_accounted_tres() if tres else None
+        return ", ".join(name for name in tres if known is not None and name.lower() not in known)
 
     def _change(self, change: NodeChange) -> None:
         node = change.node
@@ -94,6 +129,16 @@ class Relayout:
 
         Otherwise the files that are written for one node would undo what another one has.
         """
+        self._check_files()
+        state = self.slurm.get_node(change.node)
+        if not self.journal.has_begun(change.node, Step.STOP) and not _has_gres(
+            change.before, state
+        ):
+            raise RelayoutError(
+                f"{change.node} has {dict(state.gres)}: not the old inventory's GRES"
+            )
+
+    def _check_files(self) -> None:
         moved = [c.node for c in self.plan.changes if self.journal.is_done(c.node, Step.WRITE)]
         begun = [c.node for c in self.plan.changes if self.journal.has_begun(c.node, Step.WRITE)]
         possible = [render_files(mix_inventories(self.plan, nodes)) for nodes in (moved, begun)]
@@ -104,13 +149,6 @@ class Relayout:
                 raise RelayoutError(
                     "this is not what the old inventory renders", file_name=str(path)
                 )
-        state = self.slurm.get_node(change.node)
-        if not self.journal.has_begun(change.node, Step.STOP) and not _has_gres(
-            change.before, state
-        ):
-            raise RelayoutError(
-                f"{change.node} has {dict(state.gres)}: not the old inventory's GRES"
-            )
 
     def _was_resumed(self, change: NodeChange) -> bool:
         """Whether an earlier run was killed after it resumed the node."""
@@ -188,12 +226,12 @@ class Relayout:
                 )
             self._sleep(POLL_SECONDS)
 
-    def _act(self, action: str, change: NodeChange) -> None:
+    def _act(self, action: str, change: NodeChange | None = None) -> None:
         self.actions.run(
             action,
             {
-                "node": change.node,
-                "profile": change.profile_name,
+                "node": change.node if change else "",
+                "profile": change.profile_name if change else "",
                 "mig_parted": str(self._get_layout_file()),
                 "conf": str(self.conf),
             },
@@ -255,11 +293,13 @@ class Relayout:
             f"{change.node} does not come back into service",
         )
 
-    def _wait_until(self, is_true: Callable[[], bool], sentence: str) -> None:
+    def _wait_until(
+        self, is_true: Callable[[], bool], sentence: str, after: str = "; it stays drained"
+    ) -> None:
         deadline = self._clock() + SETTLE_SECONDS
         while not is_true():
             if self._clock() >= deadline:
-                raise RelayoutError(f"{sentence} within {SETTLE_SECONDS:g} s; it stays drained")
+                raise RelayoutError(f"{sentence} within {SETTLE_SECONDS:g} s{after}")
             self._sleep(POLL_SECONDS)
 
 

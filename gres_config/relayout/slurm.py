@@ -62,6 +62,9 @@ class SlurmControl(Protocol):
     def is_answering(self) -> bool:
         """Whether slurmctld answers."""
 
+    def list_accounted_tres(self) -> frozenset[str] | None:
+        """Return what slurmctld accounts, in lower case; None where it accounts nothing."""
+
 
 class CommandLineControl:
     """Slurm's own commands; `slurm_conf` names the cluster, None for the environment's."""
@@ -102,6 +105,21 @@ class CommandLineControl:
             return "is UP" in self._run("scontrol", "ping")
         except RelayoutError:
             return False
+
+    def list_accounted_tres(self) -> frozenset[str] | None:
+        """Return AccountingStorageTRES as slurmctld has it; None without slurmdbd."""
+        return parse_accounted_tres(self._run("scontrol", "show", "config"))
+
+
+def parse_accounted_tres(text: str) -> frozenset[str] | None:
+    """Return the TRES of `scontrol show config`; None where there is no slurmdbd."""
+    lines = (line.partition("=") for line in text.splitlines())
+    words = {key.strip().lower(): value.strip().lower() for key, _, value in lines}
+    if "accountingstoragetres" not in words:
+        raise RelayoutError("scontrol show config says nothing of AccountingStorageTRES")
+    if "slurmdbd" not in words.get("accountingstoragetype", ""):
+        return None
+    return frozenset(words["accountingstoragetres"].split(","))
 
 
 def run_command(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from gres_config.inventory import GenericGres, GpuMode, GpuSpec, NodeGroup
+from gres_config.inventory import SHARING_FLAGS, GenericGres, GpuMode, GpuSpec, NodeGroup
 
 DEVICE_ROOT = PurePosixPath("/dev")
 _MINOR = re.compile(r".*?(\d+)")
@@ -61,15 +61,17 @@ def _list_gpu(
     group: NodeGroup, spec: GpuSpec, first: int, number: int, root: PurePosixPath
 ) -> Iterator[GresRecord]:
     gpu = get_gpu_file(spec, first, number)
+    # On a line of gpu they would take away the environment's default (_parse_gres_config).
+    flags = tuple(flag for flag in spec.flags if flag.lower() not in SHARING_FLAGS)
     cores, links = _pick(spec.cores, number), _pick(spec.links, number)
     if spec.mode is not GpuMode.MIG:
         whole = (_move(gpu, root),)
-        yield GresRecord(spec.gres_type, whole, cores=cores, links=links, flags=spec.flags)
+        yield GresRecord(spec.gres_type, whole, cores=cores, links=links, flags=flags)
         return
     for index, gres_type in enumerate(spec.list_instance_types(group.detection)):
         named = spec.mig_files[number][index] if spec.mig_files else _name_instance(gpu, index)
         files = tuple(_move(file, root) for file in named)
-        yield GresRecord(gres_type, files, cores=cores, flags=spec.flags)
+        yield GresRecord(gres_type, files, cores=cores, flags=flags)
 
 
 def _name_instance(gpu: str, index: int) -> tuple[str, ...]:
@@ -88,7 +90,7 @@ def _name_instance(gpu: str, index: int) -> tuple[str, ...]:
 def _list_shares(spec: GpuSpec, first: int, root: PurePosixPath) -> Iterator[GresRecord]:
     if not spec.is_shared:
         return
-    flags = tuple(flag for flag in spec.flags if flag.lower() in ("one_sharing", "all_sharing"))
+    flags = tuple(flag for flag in spec.flags if flag.lower() in SHARING_FLAGS)
     for number in range(spec.count):
         yield GresRecord(
             "",

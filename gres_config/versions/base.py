@@ -12,6 +12,7 @@ class SlurmVersion:
     cgroup_off                 the value with which slurmd starts where it can use no cgroup.
     has_gpu_usage_tres         gres/gpuutil and gres/gpumem may be accounted.
     has_restricted_cores       RestrictedCoresPerGPU of a node.
+    has_sharing_flags          Flags one_sharing and all_sharing of gres.conf.
     shares_beside_mig_from     the patch release from which a cluster may have MIG instances and
                                shared GPUs; None: never.
     reconfigures_gres          `scontrol reconfigure` takes up another count of GRES of a node;
@@ -25,6 +26,7 @@ class SlurmVersion:
     cgroup_off: str
     has_gpu_usage_tres: bool = False
     has_restricted_cores: bool = False
+    has_sharing_flags: bool = False
     shares_beside_mig_from: int | None = None
     reconfigures_gres: bool = False
     patch: int | None = None

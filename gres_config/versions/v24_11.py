@@ -3,7 +3,8 @@
 - AutoDetect=nvidia: reads /proc/driver/nvidia and needs no NVML, but knows no MIG.
 - `slurmd -C` lists the GPUs.
 - A node drains whose Cores= do not lie on socket boundaries.
-- Names and types of GRES keep their capitals.
+- Cores= beyond those of the node drain it; before, they were skipped.
+- Names and types of GRES keep their capitals: a type spelled in two ways drains the node.
 """
 
 from dataclasses import replace

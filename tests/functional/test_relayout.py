@@ -89,9 +89,11 @@ class Site:
     def _include_folder(self) -> None:
         """Let slurm.conf and gres.conf take their lines from the folder."""
         path = self.sandbox.slurm_conf
-        lines = [x for x in path.read_text().splitlines() if not x.startswith("NodeName=")]
+        own = ("NodeName=", "GresTypes=", "AccountingStorageTRES=", "DefMemPerCPU=")
+        lines = [x for x in path.read_text().splitlines() if not x.startswith(own)]
         place = next(i for i, line in enumerate(lines) if line.startswith("PartitionName="))
-        lines.insert(place, f"Include {self.conf}/slurm-nodes.conf")
+        for name in ("slurm-nodes.conf", "slurm-gres.conf"):
+            lines.insert(place, f"Include {self.conf}/{name}")
         path.write_text("\n".join(lines) + "\n")
         (path.parent / "gres.conf").write_text(f"Include {self.conf}/gres.conf\n")
 
@@ -167,6 +169,11 @@ class Site:
         words = (word.partition("=") for word in line.split())
         return {key: value for key, _, value in words}
 
+    def list_tres(self) -> str:
+        text = self.sandbox.run(["scontrol", "show", "config"]).stdout
+        line = next(x for x in text.splitlines() if x.startswith("AccountingStorageTRES"))
+        return line.partition("=")[2].strip()
+
     def get_node(self, node: str) -> dict[str, str]:
         line = self.sandbox.run(["scontrol", "show", "node", node, "--oneliner"]).stdout
         words = (word.partition("=") for word in line.split())
@@ -198,6 +205,23 @@ def assert_untouched(site: Site, others: dict[str, str]) -> None:
         seen = site.get_job(job)
         assert (seen["JobState"], seen["StartTime"]) == ("RUNNING", started)
         assert seen.get("Restarts") == "0"
+
+
+def test_a_new_gres_type_is_accounted_before_a_node_is_touched(
+    site: Site, others: dict[str, str], wait_until: Wait
+) -> None:
+    job = site.submit("m1", "1g.10gb:1", 900)
+    wait_until(lambda: site.get_job(job)["JobState"] == "RUNNING", 60)
+    assert "3g.40gb" not in site.list_tres()
+    code, said = site.run_relayout()
+    assert code == EXIT_BUSY, said
+    assert "cluster: account gres/gpu:3g.40gb and restart slurmctld" in said
+    assert {"gres/gpu:1g.10gb", "gres/gpu:3g.40gb"} <= set(site.list_tres().split(","))
+    assert site.get_job(job)["JobState"] == "RUNNING"
+    assert_untouched(site, others)
+    site.sandbox.run(["scancel", job])
+    wait_until(lambda: site.get_job(job)["JobState"] == "CANCELLED", 60)
+    assert site.sandbox.run(["scontrol", "update", "nodename=m1", "state=resume"]).returncode == 0
 
 
 def test_a_node_with_a_running_job_is_only_drained(
@@ -240,6 +264,8 @@ def test_jobs_run_on_the_new_instances_and_the_files_are_those_of_the_new_invent
 ) -> None:
     job = site.submit("m1", "3g.40gb:2", 1)
     wait_until(lambda: site.get_job(job)["JobState"] == "COMPLETED", 60)
+    words = ["sacct", "-n", "-P", "-X", "-j", job, "-o", "AllocTRES"]
+    wait_until(lambda: "gres/gpu:3g.40gb=2" in site.sandbox.run(words).stdout, 60)
     for name, text in render_files(load_inventory(site.new)).items():
         assert (site.conf / name).read_text() == text
     devices = site.sandbox.paths.devices / "m1"

@@ -41,7 +41,8 @@ def make_slurm(gres: str, *, types: str = "gpu", hardware: str = HARDWARE, more:
 class Case:
     """A configuration and what becomes of it; `says` is part of the daemon's words.
 
-    `rule` is the one of check that has to find it. `but` maps releases to another outcome.
+    `rule` is the one of check that has to find it. `but` maps releases to another outcome;
+    `accepted_rules` names the rule that finds it where such a release accepts it.
     """
 
     rule: str
@@ -50,6 +51,7 @@ class Case:
     outcome: Outcome
     says: str
     but: Mapping[str, Outcome] = field(default_factory=dict)
+    accepted_rules: Mapping[str, str] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
     common: str | None = None
     name: str = ""
@@ -140,6 +142,17 @@ GRES_CONF = (
         "does not match env flags for previous GRES",
     ),
     Case(
+        "sharing-flags-differ",
+        make_slurm("gpu:a100:2,shard:8", types="gpu,shard"),
+        _two(A, B)
+        + "NodeName=n1 Name=shard Count=4 File=/dev/nvidia0 Flags=one_sharing\n"
+        + "NodeName=n1 Name=shard Count=4 File=/dev/nvidia1 Flags=all_sharing\n",
+        NODE,
+        "does not match env flags for previous GRES",
+        but={"22.05": ACCEPTS, "26.05": ACCEPTS},
+        accepted_rules={"22.05": "sharing-flag-unknown", "26.05": "sharing-flags-mixed"},
+    ),
+    Case(
         "no-env-with-env",
         make_slurm("gpu:a100:1"),
         f"NodeName=n1 Name=gpu {A} Flags=no_gpu_env,nvidia_gpu_env\n",
@@ -169,6 +182,7 @@ GRES_CONF = (
         CONTROLLER,
         'Cannot use AutoDetect on cloud node "c1"',
         but={"24.11": ACCEPTS, "26.05": ACCEPTS},
+        accepted_rules=dict.fromkeys(("24.11", "26.05"), "cloud-autodetect-ignored"),
     ),
     Case(
         "line-unreadable",
@@ -189,11 +203,27 @@ COUNTS = (
         "count reported lower than configured (3 < 4)",
     ),
     Case(
+        "fewer-than-configured",
+        make_slurm("gpu:a100:2"),
+        "",
+        DRAINS,
+        "count reported lower than configured (0 < 2)",
+        name="no-gres-conf",
+    ),
+    Case(
         "type-not-in-gres-conf",
         make_slurm("gpu:3g.40gb:1"),
         f"NodeName=n1 Name=gpu Type=3g.39gb MultipleFiles={MIG}\n",
         DRAINS,
         "count reported lower than configured (0 < 1)",
+    ),
+    Case(
+        "type-spelled-otherwise",
+        make_slurm("gpu:A100:4"),
+        FOUR,
+        DRAINS,
+        "gres/gpu type",
+        but={"22.05": ACCEPTS},
     ),
     Case(
         "gpu-without-file",
@@ -217,6 +247,7 @@ COUNTS = (
         DRAINS,
         "Invalid GRES data for gpu, Cores=48-63",
         but={"22.05": ACCEPTS},
+        accepted_rules={"22.05": "cores-beyond-node-ignored"},
     ),
     Case(
         "links-too-long",
@@ -231,6 +262,17 @@ COUNTS = (
         f"{ONE}NodeName=n1 Name=shard Count=4 File=/dev/nvidia7\n",
         DRAINS,
         "without matching gres/",
+    ),
+    Case(
+        "shared-file-without-gpu",
+        make_slurm("gpu:1g.10gb:1,shard:4", types="gpu,shard"),
+        f"NodeName=n1 Name=gpu Type=1g.10gb MultipleFiles={MIG}\n"
+        "NodeName=n1 Name=shard Count=4 File=/dev/nvidia0\n",
+        DRAINS,
+        "gres/shard count reported lower than configured (0 < 4)",
+        but={"22.05": ACCEPTS},
+        accepted_rules={"22.05": "shard-on-mig"},
+        name="shared-file-of-a-mig-instance",
     ),
 )
 
@@ -299,6 +341,14 @@ SLURM_CONF = (
         ONE,
         CONTROLLER,
         "tres weights",
+    ),
+    Case(
+        "weight-of-unknown-tres",
+        make_slurm("gpu:a100:1", more="PartitionName=q Nodes=n1 TRESBillingWeights=CPU=1,GPU=2\n"),
+        ONE,
+        CONTROLLER,
+        "tres weights",
+        name="weight-of-gpu-without-gres",
     ),
     Case(
         "key-unknown",

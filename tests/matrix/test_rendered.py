@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from gres_config.detected import parse_detected
+from gres_config.errors import DocumentError
 from gres_config.inventory import Inventory
 from gres_config.load import parse_inventory
 from gres_config.mig import load_mig_products
@@ -33,6 +34,8 @@ SHAPES = {
     "mig": [{"nodes": "n1", "gpus": [MIG]}, {"nodes": "n2", "gpus": [SEVEN]}],
     "mixed": [{"nodes": "n1", "gpus": [{**A100, "count": 2}, MIG]}, {"nodes": "n2"}],
     "shards": [{"nodes": "n[1-2]", "gpus": [SHARD]}],
+    "shards of one GPU alone": [
+        {"nodes": "n1", "gpus": [{**A100, "count": 1}, {**SHARD, "flags": "one_sharing"}]}],
     "mps": [{"nodes": "n1", "gpus": [MPS]}],
     "shards beside whole": [{"nodes": "n1", "gpus": [{**A100, "count": 2}]}, {
         "nodes": "n2", "gpus": [SHARD]}],
@@ -102,6 +105,10 @@ def count_detected(cluster: Cluster, name: str) -> dict[str, int]:
 def test_every_node_comes_up_idle_with_exactly_the_configured_gres(
     shape: str, release: Release, make_cluster: MakeCluster
 ) -> None:
+    if shape == "shards of one GPU alone" and release.version == "22.05":
+        with pytest.raises(DocumentError, match=r"Slurm 22.05 has no one_sharing; 23.02 has"):
+            make_inventory(release, SHAPES[shape])
+        return
     inventory = make_inventory(release, SHAPES[shape])
     with start(make_cluster, inventory) as cluster:
         assert_idle_with_exactly_its_gres(cluster, inventory)

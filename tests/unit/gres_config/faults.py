@@ -68,6 +68,11 @@ def _gpu(words: str) -> str:
     return f"NodeName=n1 Name=gpu Type=a100 File=/dev/nvidia[0-1] {words}\n"
 
 
+TWO_SHARDS = (
+    A100
+    + "NodeName=n1 Name=shard Count=4 File=/dev/nvidia0 Flags=one_sharing\n"
+    + "NodeName=n1 Name=shard Count=4 File=/dev/nvidia1 Flags=all_sharing\n"
+)
 FILES = "NodeName=n1 Name=gpu Type=a100 File=/dev/nvidia0"
 TWO = "gpu:a100:2"
 
@@ -109,6 +114,11 @@ FAULTS = (
         7,
         extra="PartitionName=p Nodes=n1 TRESBillingWeights=CPU=1,gres/gpu:zz=2",
     ),
+    slurm(
+        "weight-of-unknown-tres",
+        7,
+        extra="PartitionName=p Nodes=n1 TRESBillingWeights=CPU=1,GPU=2",
+    ),
     slurm("select-parameters-without-unit", 7, extra="SelectTypeParameters=CR_Memory"),
     slurm("node-twice", 8, extra="NodeName=n[1-2] CPUs=1"),
     slurm("node-named-all", 7, extra="NodeName=ALL CPUs=1"),
@@ -126,6 +136,7 @@ FAULTS = (
     slurm("type-reads-as-number", 7, "", gres="gpu:80gb:2"),
     gres("type-reads-as-number", A100.replace("a100", "8"), gres="gpu:8:2"),
     gres("type-with-sign", A100.replace("a100", "a-100"), gres="gpu:a-100:2"),
+    gres("type-spelled-otherwise", A100, gres="gpu:A100:2"),
     slurm("shared-without-gpu-type", 5, "", types="shard", gres="shard:8"),
     slurm(
         "shared-needs-cons-tres",
@@ -160,9 +171,28 @@ FAULTS = (
         gres="gpu:a100:2,shard:4",
     ),
     gres(
+        "shared-file-without-gpu",
+        write_instances(2) + "NodeName=n1 Name=shard Count=4 File=/dev/nvidia0\n",
+        3,
+        types="gpu,shard",
+        gres="gpu:1g.10gb:2,shard:4",
+    ),
+    gres(
         "one-with-all-sharing",
         A100 + SHARD.strip() + " Flags=one_sharing,all_sharing\n",
         2,
+        types="gpu,shard",
+        gres="gpu:a100:2,shard:8",
+    ),
+    *(
+        gres(rule, TWO_SHARDS, 3, release, types="gpu,shard", gres="gpu:a100:2,shard:8")
+        for rule, release in (("sharing-flags-differ", "24.11"), ("sharing-flags-mixed", "26.05"))
+    ),
+    gres(
+        "sharing-flag-unknown",
+        TWO_SHARDS,
+        2,
+        "22.05",
         types="gpu,shard",
         gres="gpu:a100:2,shard:8",
     ),
@@ -190,6 +220,7 @@ FAULTS = (
     gres("cloud-autodetect-ignored", "AutoDetect=nvml\n", node=f"{NODE} State=CLOUD"),
     gres("cores-beyond-node", _gpu("CPUs=24-31,48-55")),
     gres("cores-beyond-node", _gpu("Cores=a-b")),
+    gres("cores-beyond-node-ignored", _gpu("Cores=32-47"), release="24.05"),
     gres("cores-cut-socket", _gpu("Cores=0-7")),
     gres(
         "cores-cut-socket",

@@ -11,6 +11,7 @@ from gres_config.inventory import (
     NodeGroup,
     Partition,
 )
+from gres_config.render import render_accounting_tres
 from gres_config.versions import VERSIONS, SlurmVersion, get_version
 
 LAYOUTS = (
@@ -31,6 +32,7 @@ def gpu_specs(draw: st.DrawFn, release: SlurmVersion, cores: int) -> tuple[GpuSp
     if not release.has_shares_beside_mig:
         chosen = [mode for mode in chosen if mode in (GpuMode.WHOLE, GpuMode.MIG)]
     specs = []
+    sharing = draw(st.sampled_from([(), ("one_sharing",), ("all_sharing",)]))
     with_cores = draw(st.booleans())
     for mode in chosen:
         is_mig = mode is GpuMode.MIG
@@ -44,6 +46,7 @@ def gpu_specs(draw: st.DrawFn, release: SlurmVersion, cores: int) -> tuple[GpuSp
                 draw(st.sampled_from(LAYOUTS)) if is_mig else (),
                 shares=draw(st.sampled_from([1, 8, 100])) if is_shared else 0,
                 cores=(f"0-{cores - 1}",) if with_cores else (),
+                flags=sharing if is_shared and release.has_sharing_flags else (),
             )
         )
     return tuple(specs)
@@ -73,6 +76,14 @@ def node_groups(draw: st.DrawFn, release: SlurmVersion, number: int) -> NodeGrou
 
 
 @st.composite
+def billing_weights(draw: st.DrawFn, groups: tuple[NodeGroup, ...]) -> tuple[tuple[str, str], ...]:
+    """Return weights of what the groups have."""
+    tres = render_accounting_tres(groups).split(",") if draw(st.booleans()) else []
+    names = ["CPU", *draw(st.lists(st.sampled_from(tres), unique=True))] if any(tres) else []
+    return tuple((name, "0.25") for name in names)
+
+
+@st.composite
 def inventories(draw: st.DrawFn, versions: tuple[str, ...] = tuple(VERSIONS)) -> Inventory:
     """Return an inventory that every release named can run."""
     version = draw(st.sampled_from(versions))
@@ -87,6 +98,6 @@ def inventories(draw: st.DrawFn, versions: tuple[str, ...] = tuple(VERSIONS)) ->
         max_time_minutes=draw(st.sampled_from([None, 60, 2880])),
         allow_accounts=draw(st.sampled_from([(), ("a", "b")])),
         memory_per_gpu_mib=draw(st.sampled_from([None, 60_000])),
-        billing_weights=draw(st.sampled_from([(), (("CPU", "0.25"), ("GRES/gpu:a100", "8"))])),
+        billing_weights=draw(billing_weights(groups)),
     )
     return Inventory("c1", version, groups, (partition,), memory_per_cpu_mib=1000)

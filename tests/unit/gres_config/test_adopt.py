@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from gres_config.__main__ import main
 from gres_config.adopt import Adoption, adopt_cluster
 from gres_config.adopt.notes import Kind
+from gres_config.check import Severity, check_config
 from gres_config.check.config import parse_config, read_config
 from gres_config.check.from_inventory import make_rendered_config
 from gres_config.dump import dump_inventory
@@ -30,7 +31,7 @@ def list_lost(adoption: Adoption) -> list[str]:
     return [note.text for note in adoption.notes if note.kind is Kind.LOST]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(inventories())
 def test_what_is_adopted_renders_to_the_same_meaning(inventory: Inventory) -> None:
     config = make_rendered_config(inventory)
@@ -138,6 +139,19 @@ def test_plain_gres_and_weights_are_taken_over() -> None:
 def test_a_detection_without_counterpart_is_refused_with_its_line() -> None:
     with pytest.raises(GresConfigError, match=r"slurm.conf:7: AutoDetect=cuda"):
         adopt(write_slurm(), "AutoDetect=cuda\n")
+
+
+def test_a_type_that_no_inventory_takes_is_refused_with_its_line() -> None:
+    with pytest.raises(GresConfigError, match=r"slurm.conf:7: GRES type 'a-1' may hold only"):
+        adopt(write_slurm("gpu:a-1:2"), A100.replace("a100", "a-1"))
+
+
+def test_no_consume_is_said_and_nothing_else_is_lost() -> None:
+    config = parse_config(write_slurm("gpu:a100:no_consume:2"), A100, "24.11")
+    assert not [r for r in check_config(config) if r.rule.severity is Severity.ERROR]
+    adoption = adopt_cluster(config, MODELS)
+    assert list_lost(adoption) == ["gpu:a100:no_consume:2: no_consume is left out"]
+    assert adoption.inventory.node_groups[0].count_units() == {"a100": 2}
 
 
 def test_the_command_writes_a_file_that_loads_and_checks(

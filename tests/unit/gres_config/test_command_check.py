@@ -52,6 +52,14 @@ def test_json_has_every_field(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert (finding["line"], finding["severity"]) == (1, "error")
 
 
+def test_takes_the_gres_conf_beside_slurm_conf_as_slurm_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = write(tmp_path, write_slurm(), A100.strip() + " Count=3\n")
+    assert main(["check", *words[:2]]) == 1
+    assert f"{tmp_path / 'gres.conf'}:1: error: Count=3" in capsys.readouterr().out
+
+
 def test_looks_for_device_files_on_the_node_itself(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

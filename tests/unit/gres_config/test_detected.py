@@ -97,6 +97,21 @@ def test_finds_three_instances_where_four_are_configured() -> None:
     assert found["detected-fewer"].endswith("Gres=gpu:1g.10gb:3")
 
 
+def test_the_mending_lines_change_the_node_that_was_asked_and_no_other() -> None:
+    slurm = write_slurm("gpu:a100:1,gpu:1g.10gb:4").replace("NodeName=n1", "NodeName=n[1-3]")
+    found = find(slurm, "AutoDetect=nvml\n", dump(["1g.10gb"] * 3))
+    others, own = found["detected-fewer"].splitlines()
+    assert others.startswith("NodeName=n[2-3] ")
+    assert others.endswith("Gres=gpu:a100:1,gpu:1g.10gb:4")
+    assert own.startswith("NodeName=n1 ")
+    assert own.endswith("Gres=gpu:1g.10gb:3")
+    small = parse_detected("NodeName=n1 CPUs=16 SocketsPerBoard=2 RealMemory=900", "f")
+    (mend,) = find(slurm, "AutoDetect=nvml\n", small).values()
+    assert "NodeName=n1 CPUs=16 Sockets=2 RealMemory=900 " in mend
+    addressed = slurm.replace("NodeName=n[1-3]", "NodeName=n[1-3] NodeAddr=10.0.0.[1-3]")
+    assert find(addressed, "AutoDetect=nvml\n", dump(["1g.10gb"] * 3))["detected-fewer"] == ""
+
+
 def test_finds_a_profile_of_another_size() -> None:
     found = find(
         write_slurm("gpu:3g.40gb:2"),

@@ -22,7 +22,7 @@ node_groups:
     gpus:
       - {model: A100-80GB, count: 4, type: a100, cores: [0-15, 0-15, 16-31, 16-31]}
       - {model: A100-80GB, count: 2, mode: mig, layout: [3g.40gb, "1g.10gb*4"]}
-      - {model: A100-80GB, count: 1, type: a100, mode: shard, shares: 8}
+      - {model: A100-80GB, count: 1, type: a100, mode: shard, shares: 8, flags: one_sharing}
       - {model: A100-80GB, count: 1, type: a100, mode: mps, shares: 100}
     gres:
       - {name: fpga, type: u250, count: 2, files: "/dev/xfpga[0-1]"}
@@ -186,6 +186,22 @@ def test_keeps_a_weight_as_it_is_written() -> None:
             "nodes: amd1",
             "nodes: [amd1]",
             "nodes.yaml:19: node_groups[1].nodes: A text is wanted here.",
+        ),
+        (
+            '"GRES/gpu:a100": 8',
+            '"GRES/gpu:h100": 8',
+            "nodes.yaml:33: partitions[0].billing_weights.GRES/gpu:h100: Nothing here is accounted",
+        ),
+        (
+            "type: a100, cores",
+            "flags: one_sharing, type: a100, cores",
+            "one_sharing belongs to the modes shard and mps.",
+        ),
+        ("CPU: 0.25", "GPU: 0.25", "Nothing here is accounted as GPU."),
+        (
+            "flags: one_sharing",
+            "flags: [one_sharing, all_sharing]",
+            "exclude each other on one node",
         ),
         ("0.25,", "a lot,", "Use a number, such as 0.25 or 1.5G."),
         ("cluster: c1", "cluster: C 1", "nodes.yaml:1: cluster: Use lower-case letters"),

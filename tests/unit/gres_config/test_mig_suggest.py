@@ -55,7 +55,7 @@ def demands(draw: st.DrawFn) -> tuple[str, dict[str, int]]:
 
 
 @given(demands())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_serves_a_demand_with_the_fewest_gpus(case: tuple[str, dict[str, int]]) -> None:
     key, demand = case
     suggestions = suggest_layouts(get_mig_product(key), demand)

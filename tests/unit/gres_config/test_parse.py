@@ -101,7 +101,7 @@ def test_an_indented_include_is_no_include(tmp_path: Path) -> None:
         ({"slurm.conf": b"Include slurm.conf\n"}, ("slurm.conf", 1), "circle"),
         ({"slurm.conf": b"a=1\nb=\xff\n"}, ("slurm.conf", 2), "not UTF-8"),
         ({"slurm.conf": b"Include %c.conf\n"}, ("slurm.conf", 1), "ClusterName"),
-        ({}, ("slurm.conf", 0), "cannot read"),
+        ({}, ("slurm.conf", 1), "cannot read"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_file_and_line(
@@ -118,7 +118,9 @@ def test_a_file_of_100_mb_is_refused_unread(tmp_path: Path) -> None:
     path = tmp_path / "slurm.conf"
     with path.open("wb") as file:
         file.truncate(100 * 1024 * 1024)
-    with pytest.raises(GresConfigError, match=f"at most {MAX_BYTES}"):
+    with pytest.raises(
+        GresConfigError, match=rf"slurm.conf:1: this file has \d+ bytes; at most {MAX_BYTES}"
+    ):
         read_slurm_conf(path)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gres_config.commands.relayout import render_plan
 from gres_config.document import parse_document
 from gres_config.errors import DocumentError
 from gres_config.inventory import Inventory
@@ -16,7 +17,12 @@ from gres_config.relayout.actions import DEFAULTS, parse_actions
 from gres_config.relayout.journal import Journal
 from gres_config.relayout.plan import Plan, RelayoutError, Step, make_plan, mix_inventories
 from gres_config.relayout.run import Relayout, StillBusyError
-from gres_config.relayout.slurm import NodeState, parse_gpu_counts, parse_node
+from gres_config.relayout.slurm import (
+    NodeState,
+    parse_accounted_tres,
+    parse_gpu_counts,
+    parse_node,
+)
 from gres_config.render import render_files, write_folder
 
 
@@ -35,6 +41,8 @@ def make_inventory(
 
 
 SMALL, LARGE = "1g.10gb*7", "3g.40gb*2"
+HALF = {"m1": SMALL, "m2": LARGE, "m3": SMALL}
+ACCOUNT = "restart_controller "
 OLD = make_inventory({"m1": SMALL, "m2": SMALL, "m3": SMALL})
 NEW = make_inventory({"m1": LARGE, "m2": LARGE, "m3": SMALL})
 
@@ -56,6 +64,8 @@ class World:
         self.reasons: dict[str, str] = {}
         self.is_up = dict.fromkeys(self.hardware, True)
         self.jobs: dict[str, int] = Counter()
+        self.accounted: frozenset[str] | None = frozenset({"gres/gpu", "gres/gpu:1g.10gb"})
+        self.includes_gres = True
         self.acts = 0
         self.kill_at = -1
         self.log: list[str] = []
@@ -97,7 +107,14 @@ class World:
     def is_answering(self) -> bool:
         return True
 
+    def list_accounted_tres(self) -> frozenset[str] | None:
+        return self.accounted
+
     def _load(self) -> None:
+        if self.includes_gres and self.accounted is not None:
+            text = (self.conf / "slurm-gres.conf").read_text()
+            line = next(x for x in text.splitlines() if x.startswith("AccountingStorageTRES="))
+            self.accounted = frozenset(line.partition("=")[2].split(","))
         for line in (self.conf / "slurm-nodes.conf").read_text().splitlines():
             if line.startswith("NodeName="):
                 words = dict(word.partition("=")[::2] for word in line.split())
@@ -109,7 +126,7 @@ class World:
 
     def run(self, name: str, words: dict[str, str]) -> None:
         node = words["node"]
-        if name in ("stop", "apply", "start", "restart_controller"):
+        if node and name in ("stop", "apply", "start", "restart_controller"):
             assert not self.jobs[node], "a node with a running job is touched"
             assert node in self.reasons, "a node that is not drained is touched"
         effects: dict[str, Callable[[], None]] = {
@@ -154,7 +171,7 @@ def test_changes_one_node_after_the_other_in_the_order_of_the_steps(world: World
     assert_done(world)
     steps = ["drain", "stop", "apply", "reconfigure", "start", "resume"]
     words = [line.split()[0] for line in world.log]
-    assert words == steps * 2
+    assert words == ["restart_controller", *steps * 2]
     assert not any("m3" in line for line in world.log)
 
 
@@ -168,13 +185,13 @@ def test_on_a_release_whose_reconfigure_keeps_the_old_counts_slurmctld_is_restar
     assert "reconfigure" not in world.log
 
 
-@pytest.mark.parametrize("kill_at", range(1, 26))
+@pytest.mark.parametrize("kill_at", range(1, 28))
 def test_killed_at_any_point_and_run_again_it_ends_the_same(world: World, kill_at: int) -> None:
     plan = make_plan(OLD, NEW)
     world.kill_at = kill_at
     try:
         make_relayout(world, plan).run()
-        assert kill_at > 24, "the run was killed"
+        assert kill_at > 26, "the run was killed"
     except Killed:
         make_relayout(world, plan).run()
     assert_done(world)
@@ -199,7 +216,7 @@ def test_a_node_with_a_job_is_drained_and_not_touched(world: World) -> None:
     world.jobs["m1"] = 1
     with pytest.raises(StillBusyError, match="m1 still has jobs"):
         make_relayout(world, make_plan(OLD, NEW)).run()
-    assert world.log == ["drain m1"]
+    assert world.log == [ACCOUNT, "drain m1"]
     world.jobs["m1"] = 0
     make_relayout(world, make_plan(OLD, NEW)).run()
     assert_done(world)
@@ -221,14 +238,14 @@ def test_a_node_that_somebody_else_drained_is_left_alone(world: World) -> None:
     world.reasons["m1"] = "bad DIMM"
     with pytest.raises(RelayoutError, match=r"m1 was drained by somebody else .bad DIMM."):
         make_relayout(world, make_plan(OLD, NEW)).run()
-    assert world.log == []
+    assert world.log == [ACCOUNT]
 
 
 def test_a_node_resumed_by_hand_in_between_is_drained_again_and_its_job_waited_for(
     world: World,
 ) -> None:
     plan = make_plan(OLD, NEW)
-    world.kill_at = 5
+    world.kill_at = 7
     with pytest.raises(Killed):
         make_relayout(world, plan).run()
     world.reasons, world.jobs["m1"], world.is_up["m1"] = {}, 1, True
@@ -241,7 +258,7 @@ def test_a_node_resumed_by_hand_in_between_is_drained_again_and_its_job_waited_f
 
 def test_a_layout_lost_by_a_reboot_in_between_is_applied_again(world: World) -> None:
     plan = make_plan(OLD, NEW)
-    world.kill_at = 8
+    world.kill_at = 10
     with pytest.raises(Killed):
         make_relayout(world, plan).run()
     world.hardware["m1"] = "1g.10gb:7"
@@ -286,14 +303,54 @@ def test_files_that_are_not_those_of_the_old_inventory_are_not_overwritten(world
 
 
 def test_a_node_that_is_not_as_the_old_inventory_says_is_not_touched(world: World) -> None:
-    world.loaded["m1"] = "1g.10gb:4"
+    world.loaded["m1"], world.accounted = "1g.10gb:4", None
     with pytest.raises(RelayoutError, match=r"m1 has .*: not the old inventory's"):
         make_relayout(world, make_plan(OLD, NEW)).run()
     assert world.log == []
 
 
-def test_the_plan_names_types_that_slurmctld_does_not_account_yet() -> None:
-    assert make_plan(OLD, NEW).list_new_types() == ("3g.40gb",)
+def test_the_plan_has_a_step_for_types_that_slurmctld_does_not_account_yet() -> None:
+    plan = make_plan(OLD, NEW)
+    assert plan.list_new_tres() == ("gres/gpu:3g.40gb",)
+    lines = render_plan(plan).splitlines()
+    assert lines[1] == "cluster: gres/gpu:3g.40gb is new"
+    assert "restart slurmctld" in lines[3]
+    assert "cluster" not in render_plan(make_plan(NEW, make_inventory(HALF)))
+
+
+def test_new_types_are_accounted_before_the_first_node_is_touched(world: World) -> None:
+    world.jobs["m1"] = 1
+    with pytest.raises(StillBusyError):
+        make_relayout(world, make_plan(OLD, NEW)).run()
+    assert world.accounted == {"gres/gpu", "gres/gpu:1g.10gb", "gres/gpu:3g.40gb"}
+    world.jobs["m1"] = 0
+    make_relayout(world, make_plan(OLD, NEW)).run()
+    assert_done(world)
+    assert world.log.count(ACCOUNT) == 1
+
+
+def test_refuses_with_what_to_do_where_slurm_conf_has_its_own_list_of_tres(world: World) -> None:
+    world.includes_gres = False
+    with pytest.raises(RelayoutError, match=r"account gres/gpu:3g.40gb: let slurm.conf Include"):
+        make_relayout(world, make_plan(OLD, NEW)).run()
+    assert world.log == [ACCOUNT]
+    world.includes_gres = True
+    make_relayout(world, make_plan(OLD, NEW)).run()
+    assert_done(world)
+
+
+def test_without_slurmdbd_there_is_nothing_to_account(world: World) -> None:
+    world.accounted = None
+    make_relayout(world, make_plan(OLD, NEW)).run()
+    assert_done(world)
+    assert ACCOUNT not in world.log
+
+
+def test_reads_what_slurmctld_accounts() -> None:
+    text = "AccountingStorageTRES   = cpu,mem,gres/gpu:A100\nAccountingStorageType   = {}\n"
+    known = parse_accounted_tres(text.format("accounting_storage/slurmdbd"))
+    assert known == {"cpu", "mem", "gres/gpu:a100"}
+    assert parse_accounted_tres(text.format("(null)")) is None
 
 
 def test_the_files_in_between_hold_each_node_as_it_is() -> None:

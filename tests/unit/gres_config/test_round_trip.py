@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 
 from gres_config.hostlist import expand_hostlist
 from gres_config.inventory import Detection, Inventory, NodeGroup
@@ -13,7 +13,7 @@ from gres_config.parse.views import NodeView, build_views
 from gres_config.render import SLURM_FRAGMENTS, render_files
 from tests.unit.gres_config.inventories import inventories
 
-PATIENT = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+PATIENT = settings(max_examples=60)
 
 
 def read_back(inventory: Inventory):
