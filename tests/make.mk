@@ -1,6 +1,8 @@
 # The test suite: one command, its own set-up included. A layer alone: make test-unit.
 
-TEST_PACKAGES = postgresql chromium lua-check shellcheck fonts-dejavu-core debootstrap
+TEST_PACKAGES = postgresql chromium libatomic1 fonts-dejavu-core lua-check shellcheck debootstrap \
+  slurmctld slurmd slurmdbd slurm-client slurm-wlm-basic-plugins slurm-wlm-mysql-plugin \
+  mariadb-server munge
 
 .PHONY: test lint bench test-setup
 

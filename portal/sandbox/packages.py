@@ -30,9 +30,6 @@ SLURM_PACKAGES = (
     "mariadb-server",
     "munge",
 )
-POSTGRESQL_PACKAGES = ("postgresql",)
-BROWSER_PACKAGES = ("chromium",)
-LINT_PACKAGES = ("lua-check", "shellcheck")
 
 POLICY = Path("/usr/sbin/policy-rc.d")
 RECORD = Path("/var/lib/sluiceway-install.json")

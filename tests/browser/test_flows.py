@@ -112,6 +112,7 @@ def tab_to(page: Page, selector: str, most: int = 60) -> None:
 def test_the_keyboard_alone_is_enough(show: Showcase, open_page: Callable[..., Page]) -> None:
     page = open_page(1280)
     page.goto("/login/")
+    expect(page.locator("#id_username")).to_be_focused()
     page.keyboard.type("ben")
     tab_to(page, "#id_password")
     page.keyboard.type(PASSWORD)
