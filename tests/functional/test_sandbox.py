@@ -109,6 +109,14 @@ def wait_for_state(sandbox: Sandbox, wait_until: Wait, job_id: str, state: str) 
     return read_job(sandbox, job_id)
 
 
+def save_jobs(sandbox: Sandbox, wait_until: Wait, job_id: str) -> None:
+    """Have slurmctld write its jobs down: it does so some seconds after a change alone."""
+    changed_at = time.time()
+    sandbox.run(["scontrol", "update", f"JobId={job_id}", "Comment=written down"])
+    state = sandbox.paths.controller_state / "job_state"
+    wait_until(lambda: state.exists() and state.stat().st_mtime > changed_at, 30)
+
+
 def test_runs_a_job_with_full_gpus_as_an_ordinary_user(cluster: Sandbox, wait_until: Wait) -> None:
     done = submit(cluster, "--gres=gpu:a100:2", wrap="id -un; echo $CUDA_VISIBLE_DEVICES")
     assert done.returncode == 0, done.stderr
@@ -208,6 +216,7 @@ def test_up_brings_back_what_was_killed_and_keeps_the_jobs(
 ) -> None:
     done = submit(cluster, "--gres=gpu:a100:1", "-w", "gpu1", wrap="sleep 60")
     wait_for_state(cluster, wait_until, done.stdout.strip(), "RUNNING")
+    save_jobs(cluster, wait_until, done.stdout.strip())
     for status in cluster.status():
         if status.name in {"slurmctld", "slurmd-gpu1", "munged", "mariadb"}:
             assert status.pid is not None
